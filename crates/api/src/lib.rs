@@ -1,0 +1,1 @@
+//! The wire: request and response types, and a typed client.

@@ -1,0 +1,299 @@
+//! Every fact that can be recorded about a run. With [`crate::id`] and [`crate::policy`], the
+//! only serialised types of this crate: what is written here stays readable for ever, so fields
+//! are added with a default and never renamed.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::id::{
+    AgentId, CallId, GroupId, MessageId, ProjectId, RoleId, RunId, SessionKey, UserId, WaitKey,
+};
+use crate::policy::{Bounds, Reason, Ruling};
+
+/// An event in its place in the log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorded {
+    /// The first event of a run has 1.
+    pub seq: u64,
+    pub at: Timestamp,
+    pub event: Event,
+}
+
+macro_rules! events {
+    ($($(#[$doc:meta])* $name:ident = $kind:literal;)*) => {
+        /// A fact, in the past tense. The kind is its name on the wire and in the store.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Event {
+            $($(#[$doc])* $name($name),)*
+        }
+
+        impl Event {
+            pub const KINDS: &'static [&'static str] = &[$($kind,)*];
+
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(Event::$name(_) => $kind,)*
+                }
+            }
+
+            /// The body as JSON text; the kind is kept beside it.
+            pub fn encode(&self) -> Result<String, serde_json::Error> {
+                match self {
+                    $(Event::$name(body) => serde_json::to_string(body),)*
+                }
+            }
+
+            pub fn decode(kind: &str, body: &str) -> Result<Event, DecodeError> {
+                let event = match kind {
+                    $($kind => serde_json::from_str(body).map(Event::$name),)*
+                    _ => return Err(DecodeError::Kind(kind.to_owned())),
+                };
+                event.map_err(|source| DecodeError::Body { kind: kind.to_owned(), source })
+            }
+        }
+
+        $(impl From<$name> for Event {
+            fn from(body: $name) -> Event {
+                Event::$name(body)
+            }
+        })*
+    };
+}
+
+events! {
+    /// Someone asked for this run.
+    Created = "run.created";
+    /// A worker picked it up for the first time.
+    Started = "run.started";
+    /// A person said something into it.
+    UserSpoke = "message.user";
+    /// The model asked for calls, and the gate ruled on every one of them.
+    BatchProposed = "batch.proposed";
+    /// A person (or a service that may) answered one permission request.
+    PermissionDecided = "permission.updated";
+    /// A call that may not run got its refusal as its result.
+    CallRefused = "tool.refused";
+    /// Durable before the tool is called.
+    CallStarted = "tool.started";
+    CallEnded = "tool.finished";
+    /// A started call needs a person's word after all.
+    PermissionRequested = "permission.requested";
+    /// Every call of the batch has its result.
+    BatchClosed = "batch.closed";
+    WaitBegan = "wait.began";
+    Signalled = "signal.received";
+    WaitExpired = "wait.expired";
+    Completed = "run.completed";
+    Failed = "run.failed";
+    Cancelled = "run.cancelled";
+    /// A run that failed at the model goes on.
+    Resumed = "run.resumed";
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeError {
+    #[error("unknown event kind `{0}`: was it written by a newer version?")]
+    Kind(String),
+    #[error("the body of a `{kind}` event cannot be read")]
+    Body { kind: String, source: serde_json::Error },
+}
+
+/// Who caused something. Set by the system, never by a model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "id", rename_all = "snake_case")]
+pub enum Actor {
+    User(UserId),
+    Service(String),
+    Agent(AgentId),
+    System,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Created {
+    pub org: String,
+    pub agent: AgentId,
+    pub role: RoleId,
+    pub user: UserId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<ProjectId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<SessionKey>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<RunId>,
+    /// `None`: a run that a person started without limits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delegated: Option<Bounds>,
+    pub input: String,
+    pub by: Actor,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Started {}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UserSpoke {
+    pub message: MessageId,
+    pub text: String,
+    pub by: Actor,
+}
+
+/// One tool invocation asked for by the model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    pub id: CallId,
+    pub tool: String,
+    pub arguments: Value,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Proposal {
+    pub call: Arc<Call>,
+    pub ruling: Ruling,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<Reason>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BatchProposed {
+    pub message: MessageId,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    pub calls: Vec<Proposal>,
+    pub model: String,
+    pub usage: Usage,
+}
+
+/// The answer to a permission request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    Granted,
+    Denied,
+    /// Only for a call whose outcome is unknown: what it did, as a person found out.
+    Supplied(CallResult),
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PermissionDecided {
+    pub call: CallId,
+    pub decision: Decision,
+    pub by: Actor,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+}
+
+/// What the model reads as the outcome of a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallResult {
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_error: bool,
+    /// For errors: a word that programs can match.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    pub text: String,
+}
+
+impl CallResult {
+    pub fn ok(text: impl Into<String>) -> CallResult {
+        CallResult { is_error: false, code: None, text: text.into() }
+    }
+
+    pub fn error(code: &str, text: impl Into<String>) -> CallResult {
+        CallResult { is_error: true, code: Some(code.to_owned()), text: text.into() }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallRefused {
+    pub call: CallId,
+    pub result: CallResult,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallStarted {
+    pub call: CallId,
+    pub idempotency_key: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallEnded {
+    pub call: CallId,
+    pub result: CallResult,
+}
+
+/// Why a person is asked about a call that had started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Asking {
+    /// The tool found out only while running that it needs permission.
+    Permission,
+    /// It started in an earlier life and its outcome is unknown.
+    Recover,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PermissionRequested {
+    pub call: CallId,
+    pub kind: Asking,
+    pub correlation_key: WaitKey,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BatchClosed {
+    pub message: MessageId,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WaitBegan {
+    pub call: CallId,
+    pub correlation_key: WaitKey,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Signalled {
+    pub correlation_key: WaitKey,
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub payload: Value,
+    pub by: Actor,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WaitExpired {
+    pub correlation_key: WaitKey,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Completed {
+    pub message: MessageId,
+    pub output: String,
+    pub model: String,
+    pub usage: Usage,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Failed {
+    pub error: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cancelled {
+    pub by: Actor,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Resumed {
+    pub by: Actor,
+}

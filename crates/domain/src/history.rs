@@ -1,0 +1,165 @@
+//! A run folded from its log, and the changes that may be appended to it.
+//!
+//! A [`Change`] is a proof: it is made only by recording events on a [`History`], which applies
+//! each of them to the state first. The store takes nothing else, so what is in the log is legal.
+
+use jiff::Timestamp;
+
+use crate::event::{Created, Event, Recorded};
+use crate::id::{RunId, WaitKey};
+use crate::run::{Illegal, Run, Wait};
+
+#[derive(Debug)]
+pub struct History {
+    id: RunId,
+    /// Events recorded, staged ones included.
+    seq: u64,
+    run: Run,
+    staged: Vec<Event>,
+    /// As the store has it: the posture before the staged events.
+    before: Posture,
+}
+
+/// What to append, and to which state of the log. Not `Clone`: it is appended once.
+#[derive(Debug)]
+pub struct Change {
+    run: RunId,
+    expected_seq: u64,
+    events: Vec<Event>,
+    before: Posture,
+    after: Posture,
+}
+
+/// What of a run's state the store keeps beside the log, for queries, queue and timers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Posture {
+    pub status: &'static str,
+    pub waiting_for: Option<&'static str>,
+    pub wants_worker: bool,
+    pub deadline: Option<(WaitKey, Timestamp)>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum FoldError {
+    #[error("the log of {0} is empty")]
+    Empty(RunId),
+    #[error("the log of {run} has event {found} where {expected} should be")]
+    Gap { run: RunId, expected: u64, found: u64 },
+    #[error("the log of {run} is not legal at event {seq}: {source}")]
+    Illegal { run: RunId, seq: u64, source: Illegal },
+}
+
+impl History {
+    /// The log of a run that does not exist yet: its first event is staged.
+    pub fn create(id: RunId, created: Created) -> History {
+        let before = Posture {
+            status: "not created",
+            waiting_for: None,
+            wants_worker: false,
+            deadline: None,
+        };
+        let staged = vec![Event::Created(created)];
+        History { id, seq: 1, run: Run::Pending, staged, before }
+    }
+
+    pub fn fold(id: RunId, events: &[Recorded]) -> Result<History, FoldError> {
+        let (first, rest) = events.split_first().ok_or(FoldError::Empty(id))?;
+        let illegal = |seq, source| FoldError::Illegal { run: id, seq, source };
+        let mut run = Run::begin(&first.event).map_err(|it| illegal(1, it))?;
+        let mut seq = 1;
+        if first.seq != 1 {
+            return Err(FoldError::Gap { run: id, expected: 1, found: first.seq });
+        }
+        for it in rest {
+            if it.seq != seq + 1 {
+                return Err(FoldError::Gap { run: id, expected: seq + 1, found: it.seq });
+            }
+            run = run.apply(&it.event).map_err(|source| illegal(it.seq, source))?;
+            seq += 1;
+        }
+        let before = Posture::of(&run);
+        Ok(History { id, seq, run, staged: Vec::new(), before })
+    }
+
+    pub fn id(&self) -> RunId {
+        self.id
+    }
+
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// Applies an event and stages it. The history is used up when the event is illegal: what
+    /// was staged with it is not to be appended either.
+    pub fn record(mut self, event: impl Into<Event>) -> Result<History, Illegal> {
+        let event = event.into();
+        self.run = self.run.apply(&event)?;
+        self.seq += 1;
+        self.staged.push(event);
+        Ok(self)
+    }
+
+    /// Takes what is staged, to be appended. `None`: nothing is.
+    pub fn change(&mut self) -> Option<Change> {
+        if self.staged.is_empty() {
+            return None;
+        }
+        let after = Posture::of(&self.run);
+        let before = std::mem::replace(&mut self.before, after.clone());
+        let events = std::mem::take(&mut self.staged);
+        let expected_seq = self.seq - events.len() as u64;
+        Some(Change { run: self.id, expected_seq, events, before, after })
+    }
+
+    pub fn staged(&self) -> &[Event] {
+        &self.staged
+    }
+}
+
+impl Change {
+    pub fn run(&self) -> RunId {
+        self.run
+    }
+
+    /// The number of events that the log must hold for this change to be appended.
+    pub fn expected_seq(&self) -> u64 {
+        self.expected_seq
+    }
+
+    pub fn next_seq(&self) -> u64 {
+        self.expected_seq + self.events.len() as u64
+    }
+
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    pub fn before(&self) -> &Posture {
+        &self.before
+    }
+
+    pub fn after(&self) -> &Posture {
+        &self.after
+    }
+}
+
+impl Posture {
+    fn of(run: &Run) -> Posture {
+        let deadline = match run {
+            Run::Waiting(Wait::Signal { key, until: Some(until), .. }) => {
+                Some((key.clone(), *until))
+            }
+            _ => None,
+        };
+        Posture {
+            status: run.status(),
+            waiting_for: run.waiting_for(),
+            wants_worker: run.wants_worker(),
+            deadline,
+        }
+    }
+}

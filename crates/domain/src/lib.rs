@@ -1,0 +1,17 @@
+//! The rules. Pure: no async, no IO, no clock, no randomness.
+//!
+//! Reading order: [`event`] is everything that can be recorded about a run, [`run`] the one
+//! place that a run changes state, [`batch`] the latch over the calls of one model output,
+//! [`history`] a run folded from its log with the changes that may be appended to it,
+//! [`policy`] what the rules say about a call.
+
+pub mod id;
+
+pub mod event;
+pub mod run;
+
+pub mod batch;
+pub mod history;
+
+pub mod org;
+pub mod policy;

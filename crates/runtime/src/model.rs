@@ -1,0 +1,102 @@
+//! What a model is asked and what it answers, in our own words: one adapter per protocol turns
+//! them into someone else's. An adapter retries what may pass by itself and says clearly what
+//! will not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chancery_domain::event::{Call, CallResult, Usage};
+use chancery_domain::id::{AgentId, CallId, RunId};
+use serde_json::Value;
+
+/// Something that reads a conversation and answers with words or with calls.
+#[async_trait]
+pub trait Model: Send + Sync + std::fmt::Debug {
+    async fn generate(&self, request: Request<'_>) -> Result<Reply, ModelError>;
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    pub run: RunId,
+    pub agent: &'a AgentId,
+    pub system: &'a str,
+    /// In order; every call of an assistant's message has its result before the next words.
+    pub messages: &'a [Message],
+    pub tools: &'a [ToolOffer],
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Message {
+    User { text: String },
+    Assistant { text: String, calls: Vec<Arc<Call>> },
+    Tool { call: CallId, result: CallResult },
+}
+
+/// A tool as a model is shown it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolOffer {
+    pub name: String,
+    pub description: String,
+    /// JSON Schema of the arguments.
+    pub parameters: Value,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    pub text: String,
+    /// Empty: the text is the answer.
+    pub calls: Vec<RawCall>,
+    pub usage: Usage,
+    /// As the far side names itself, or the name that it was asked under.
+    pub model: String,
+}
+
+/// A call as the model wrote it: nothing about it can be trusted yet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawCall {
+    pub id: String,
+    pub tool: String,
+    /// The text of the arguments, which may not even be JSON.
+    pub arguments: String,
+}
+
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ModelError {
+    /// It may work later: the far side is down, busy, or broke off, and retries did not help.
+    #[error("model `{model}` is unavailable after {tries} tries: {detail}")]
+    Unavailable { model: String, tries: u32, detail: String },
+    /// It will not work later either: a bad key, a bad request, an unknown model.
+    #[error("model `{model}` refused the request: {detail}")]
+    Refused { model: String, detail: String },
+    /// It answered with something that is not an answer.
+    #[error("model `{model}` answered with something that cannot be read: {detail}")]
+    Malformed { model: String, detail: String },
+}
+
+/// How long an adapter waits, and how often it tries again.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Patience {
+    /// For the connection and the first byte of the answer.
+    pub first_byte: Duration,
+    /// Between two pieces of a stream.
+    pub between: Duration,
+    /// For the whole answer.
+    pub whole: Duration,
+    /// Tries after the first one.
+    pub retries: u32,
+    /// The first pause before a retry; it doubles, with jitter.
+    pub backoff: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience {
+            first_byte: Duration::from_secs(60),
+            between: Duration::from_secs(60),
+            whole: Duration::from_secs(600),
+            retries: 4,
+            backoff: Duration::from_millis(500),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! HTTP. The only crate that knows axum.

@@ -1,0 +1,1 @@
+//! The record. The only crate with SQL.

@@ -1,0 +1,1 @@
+//! Scripted models, fake servers, the simulator and the store's conformance suite.
