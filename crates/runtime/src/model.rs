@@ -2,6 +2,7 @@
 //! them into someone else's. An adapter retries what may pass by itself and says clearly what
 //! will not.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -98,5 +99,22 @@ impl Default for Patience {
             retries: 4,
             backoff: Duration::from_millis(500),
         }
+    }
+}
+
+/// Which model a role talks through.
+#[derive(Debug)]
+pub struct Models {
+    default: Arc<dyn Model>,
+    by_tier: BTreeMap<String, Arc<dyn Model>>,
+}
+
+impl Models {
+    pub fn new(default: Arc<dyn Model>, by_tier: BTreeMap<String, Arc<dyn Model>>) -> Models {
+        Models { default, by_tier }
+    }
+
+    pub fn for_tier(&self, tier: &str) -> &Arc<dyn Model> {
+        self.by_tier.get(tier).unwrap_or(&self.default)
     }
 }
