@@ -28,13 +28,19 @@ while read -r word value; do
     esac
 done
 
+# A process that has ended and that nobody has taken note of yet still has a number.
+alive() {
+    kill -s 0 -- "$1" 2>/dev/null || return 1
+    ! grep -q '^State:.Z' "/proc/${1#-}/status" 2>/dev/null
+}
+
 # end SIGNAL TARGET SECONDS HARDER: what does not end in time is ended harder.
 end() {
     kill -s "$1" -- "$2" 2>/dev/null || return 0
     tries=$(($3 * 10))
     while [ "$tries" -gt 0 ]; do
         sleep 0.1
-        kill -s 0 -- "$2" 2>/dev/null || return 0
+        alive "$2" || return 0
         tries=$((tries - 1))
     done
     kill -s "$4" -- "$2" 2>/dev/null
