@@ -105,11 +105,8 @@ fn cache() -> PathBuf {
 }
 
 fn run(mut command: Command, needs: &'static str) -> Result<(), InstallError> {
-    let failed = |detail: String| InstallError::Failed {
-        command: command.get_program().to_string_lossy().into_owned(),
-        needs,
-        detail,
-    };
+    let name = command.get_program().to_string_lossy().into_owned();
+    let failed = |detail: String| InstallError::Failed { command: name, needs, detail };
     match command.output() {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => {
