@@ -89,7 +89,11 @@ async fn the_file_system_server_from_npm_reads_and_writes() {
         "tools": {"mcp__far__read_text_file": {"idempotent": true, "supports_parallel": true}},
     });
     let house = House::in_dir(dir, file).await;
-    assert!(matches!(house.state(), State::Connected { tools } if tools > 5), "{:?}", house.state());
+    assert!(
+        matches!(house.state(), State::Connected { tools } if tools > 5),
+        "{:?}",
+        house.state()
+    );
     assert_eq!(house.left_out(), Vec::<String>::new());
 
     let path = root.join("note.txt");
@@ -302,7 +306,11 @@ async fn a_server_that_hangs_is_not_waited_for() {
 #[tokio::test]
 async fn huge_results_are_cut_or_dropped() {
     let cut = hostile("huge").await.call("act", json!({})).await;
-    assert!(cut.text.len() < 300_000 && cut.text.contains("of 3000000 bytes"), "{}", cut.text.len());
+    assert!(
+        cut.text.len() < 300_000 && cut.text.contains("of 3000000 bytes"),
+        "{}",
+        cut.text.len()
+    );
     let dropped = hostile("too_huge").await.call("act", json!({})).await;
     assert_eq!(code(&dropped), "OUTCOME_UNKNOWN", "{}", dropped.text.len());
 }

@@ -197,4 +197,11 @@ impl Server {
             }
         }
     }
+    /// Lets go of a connection that did not serve; calls that still use it keep it.
+    async fn forget(&self, link: &Arc<Link>) {
+        let mut attempts = self.link.lock().await;
+        if attempts.link.as_ref().is_some_and(|it| Arc::ptr_eq(it, link)) {
+            attempts.link = None;
+        }
+    }
 }

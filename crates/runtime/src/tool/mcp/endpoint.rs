@@ -33,7 +33,7 @@ enum Way {
 #[derive(Debug)]
 pub(super) struct Link {
     service: RunningService<RoleClient, ClientConfig>,
-    _group: Option<Group>,
+    group: Option<Group>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -108,7 +108,7 @@ async fn spawn(program: &Program) -> Result<Link, ConnectError> {
     let transport = AsyncRwTransport::<RoleClient, _, _>::new(stdout, stdin)
         .with_max_line_length(MESSAGE_BYTES_MAX);
     match serve_client_with_lifecycle(client(), transport, lifecycle()).await {
-        Ok(service) => Ok(Link { service, _group: Some(group) }),
+        Ok(service) => Ok(Link { service, group: Some(group) }),
         Err(error) => {
             // Its last words come with its end.
             drop(group);
@@ -135,7 +135,7 @@ async fn open(url: &str, headers: HashMap<HeaderName, HeaderValue>) -> Result<Li
     let transport = StreamableHttpClientTransport::with_client(http, config);
     serve_client_with_lifecycle(client(), transport, lifecycle())
         .await
-        .map(|service| Link { service, _group: None })
+        .map(|service| Link { service, group: None })
         .map_err(|it| failed(reason(&it)))
 }
 
@@ -190,6 +190,12 @@ impl Link {
 
     pub(super) fn is_open(&self) -> bool {
         !self.service.peer().is_transport_closed()
+    }
+
+    /// Whether the other side may be gone without this side being told: true of sessions over
+    /// HTTP, not of pipes.
+    pub(super) fn can_go_stale(&self) -> bool {
+        self.group.is_none()
     }
 }
 
