@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::ToolSpec;
-use super::duration::Span;
 
+pub use super::duration::{BadSpan, Span};
 pub use build::{BuildError, Place, Report, build};
 
 /// The whole file.

@@ -6,14 +6,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::header::{HeaderName, HeaderValue};
-use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ErrorCode, Implementation,
+    ProtocolVersion,
+};
 use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, Peer, RoleClient, RunningService,
+    ClientInitializeError, ClientLifecycleMode, Peer, RequestContext, RoleClient, RunningService,
     serve_client_with_lifecycle,
 };
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::{ClientHandler, ErrorData};
 use tokio::io::AsyncReadExt;
 use tokio::process::ChildStderr;
 
@@ -32,7 +36,7 @@ enum Way {
 /// An open connection. The server's process, where it is ours, ends with it.
 #[derive(Debug)]
 pub(super) struct Link {
-    service: RunningService<RoleClient, ClientConfig>,
+    service: RunningService<RoleClient, Silent>,
     group: Option<Group>,
 }
 
@@ -107,7 +111,7 @@ async fn spawn(program: &Program) -> Result<Link, ConnectError> {
     let listening = tokio::spawn(listen(stderr, said.clone()));
     let transport = AsyncRwTransport::<RoleClient, _, _>::new(stdout, stdin)
         .with_max_line_length(MESSAGE_BYTES_MAX);
-    match serve_client_with_lifecycle(client(), transport, lifecycle()).await {
+    match serve_client_with_lifecycle(Silent, transport, lifecycle()).await {
         Ok(service) => Ok(Link { service, group: Some(group) }),
         Err(error) => {
             // Its last words come with its end.
@@ -133,18 +137,33 @@ async fn open(url: &str, headers: HashMap<HeaderName, HeaderValue>) -> Result<Li
         .custom_headers(headers)
         .max_sse_event_size(MESSAGE_BYTES_MAX);
     let transport = StreamableHttpClientTransport::with_client(http, config);
-    serve_client_with_lifecycle(client(), transport, lifecycle())
+    serve_client_with_lifecycle(Silent, transport, lifecycle())
         .await
         .map(|service| Link { service, group: None })
         .map_err(|it| failed(reason(&it)))
 }
 
-/// We offer nothing that a server could ask for: no sampling, no elicitation, no roots.
-fn client() -> ClientConfig {
-    ClientConfig::new(
-        ClientCapabilities::default(),
-        Implementation::new("chancery", env!("CARGO_PKG_VERSION")),
-    )
+/// Our side of a connection. It has nothing that a server could ask for: no sampling, no
+/// elicitation, no roots.
+#[derive(Debug)]
+struct Silent;
+
+impl ClientHandler for Silent {
+    fn get_info(&self) -> ClientConfig {
+        ClientConfig::new(
+            ClientCapabilities::default(),
+            Implementation::new("chancery", env!("CARGO_PKG_VERSION")),
+        )
+    }
+
+    // By default this declines, which is an answer in a person's name.
+    async fn create_elicitation(
+        &self,
+        _: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "nobody is here to be asked", None))
+    }
 }
 
 /// The newest protocol where the server has it, the handshake of the older ones elsewhere.
