@@ -1,1 +1,54 @@
-fn main() {}
+//! The one task runner: `cargo xtask` lists the tasks.
+//!
+//! It depends on `anyhow` alone, so that it is built in seconds and stands apart from what it
+//! builds.
+
+mod cluster;
+mod keeper;
+mod postgres;
+mod process;
+mod setup;
+mod stages;
+mod tidy;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+const TASKS: &str = "\
+cargo xtask <task>
+
+  test               everything that must pass: formatting, clippy, all tests on both databases
+  check              formatting, clippy and tidy: what needs no database
+  tidy               the rules about this tree that the compiler cannot hold
+  postgres -- CMD…   run a command beside a temporary PostgreSQL ($CHANCERY_TEST_POSTGRES)
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match dispatch(&words) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(words: &[&str]) -> Result<ExitCode> {
+    match words {
+        [] | ["help" | "--help" | "-h"] => print!("{TASKS}"),
+        ["test"] => stages::test()?,
+        ["check"] => stages::check()?,
+        ["tidy"] => tidy::report()?,
+        ["postgres", "--", program, rest @ ..] | ["postgres", program, rest @ ..] => {
+            return postgres::beside(program, rest);
+        }
+        ["postgres"] => bail!("say what to run: `cargo xtask postgres -- CMD…`"),
+        [task, ..] => {
+            bail!("there is no task `{task}` that takes these arguments; `cargo xtask` lists all")
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

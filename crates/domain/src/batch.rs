@@ -269,6 +269,12 @@ impl Batch<Settled> {
         Ok(self)
     }
 
+    /// A call whose outcome is unknown may run again: its tool recognises what it has seen.
+    pub fn retried(mut self, call: &CallId) -> Result<Batch<Settled>, BatchError> {
+        *self.first_open(call, |it| *it == Standing::Started)? = Standing::Cleared;
+        Ok(self)
+    }
+
     /// A started call needs a person after all.
     pub fn reopened(mut self, call: &CallId, asking: Asking) -> Result<Gate, BatchError> {
         *self.first_open(call, |it| *it == Standing::Started)? =

@@ -79,6 +79,8 @@ events! {
     /// Durable before the tool is called.
     CallStarted = "tool.started";
     CallEnded = "tool.finished";
+    /// A call of unknown outcome may run again, as its tool says or the operator.
+    CallRetried = "tool.retried";
     /// A started call needs a person's word after all.
     PermissionRequested = "permission.requested";
     /// Every call of the batch has its result.
@@ -230,6 +232,11 @@ pub struct CallStarted {
 pub struct CallEnded {
     pub call: CallId,
     pub result: CallResult,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallRetried {
+    pub call: CallId,
 }
 
 /// Why a person is asked about a call that had started.

@@ -3,9 +3,12 @@
 //! A [`Change`] is a proof: it is made only by recording events on a [`History`], which applies
 //! each of them to the state first. The store takes nothing else, so what is in the log is legal.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 
-use crate::event::{Created, Event, Recorded};
+use crate::batch::{BatchError, Permit};
+use crate::event::{CallStarted, Created, Event, Recorded};
 use crate::id::{RunId, WaitKey};
 use crate::run::{Illegal, Run, Wait};
 
@@ -16,6 +19,8 @@ pub struct History {
     seq: u64,
     run: Run,
     staged: Vec<Event>,
+    /// The keys that the run has waited for: a key is waited for once.
+    waited: BTreeSet<WaitKey>,
     /// As the store has it: the posture before the staged events.
     before: Posture,
 }
@@ -59,12 +64,13 @@ impl History {
             deadline: None,
         };
         let staged = vec![Event::Created(created)];
-        History { id, seq: 1, run: Run::Pending, staged, before }
+        History { id, seq: 1, run: Run::Pending, staged, waited: BTreeSet::new(), before }
     }
 
     pub fn fold(id: RunId, events: &[Recorded]) -> Result<History, FoldError> {
         let (first, rest) = events.split_first().ok_or(FoldError::Empty(id))?;
         let illegal = |seq, source| FoldError::Illegal { run: id, seq, source };
+        let mut waited = BTreeSet::new();
         let mut run = Run::begin(&first.event).map_err(|it| illegal(1, it))?;
         let mut seq = 1;
         if first.seq != 1 {
@@ -74,11 +80,12 @@ impl History {
             if it.seq != seq + 1 {
                 return Err(FoldError::Gap { run: id, expected: seq + 1, found: it.seq });
             }
+            note_key(&mut waited, &it.event).map_err(|source| illegal(it.seq, source))?;
             run = run.apply(&it.event).map_err(|source| illegal(it.seq, source))?;
             seq += 1;
         }
         let before = Posture::of(&run);
-        Ok(History { id, seq, run, staged: Vec::new(), before })
+        Ok(History { id, seq, run, staged: Vec::new(), waited, before })
     }
 
     pub fn id(&self) -> RunId {
@@ -95,12 +102,30 @@ impl History {
 
     /// Applies an event and stages it. The history is used up when the event is illegal: what
     /// was staged with it is not to be appended either.
-    pub fn record(mut self, event: impl Into<Event>) -> Result<History, Illegal> {
-        let event = event.into();
-        self.run = self.run.apply(&event)?;
+    pub fn record(self, event: impl Into<Event>) -> Result<History, Illegal> {
+        self.step(event.into()).map(|(history, _)| history)
+    }
+
+    /// Records that a call starts. The permit is for after the start is durable.
+    pub fn start(self, started: CallStarted) -> Result<(History, Permit), Illegal> {
+        let call = started.call.clone();
+        match self.step(started.into())? {
+            (history, Some(permit)) => Ok((history, permit)),
+            (_, None) => Err(BatchError::Standing(call).into()),
+        }
+    }
+
+    fn step(mut self, event: Event) -> Result<(History, Option<Permit>), Illegal> {
+        note_key(&mut self.waited, &event)?;
+        let (run, permit) = self.run.step(&event)?;
+        self.run = run;
         self.seq += 1;
         self.staged.push(event);
-        Ok(self)
+        Ok((self, permit))
+    }
+
+    pub fn has_waited_for(&self, key: &WaitKey) -> bool {
+        self.waited.contains(key)
     }
 
     /// Takes what is staged, to be appended. `None`: nothing is.
@@ -117,6 +142,15 @@ impl History {
 
     pub fn staged(&self) -> &[Event] {
         &self.staged
+    }
+}
+
+fn note_key(waited: &mut BTreeSet<WaitKey>, event: &Event) -> Result<(), Illegal> {
+    match event {
+        Event::WaitBegan(it) if !waited.insert(it.correlation_key.clone()) => {
+            Err(Illegal::KeyUsed(it.correlation_key.clone()))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -3,7 +3,7 @@
 //! Reading order: [`event`] is everything that can be recorded about a run, [`run`] the one
 //! place that a run changes state, [`batch`] the latch over the calls of one model output,
 //! [`history`] a run folded from its log with the changes that may be appended to it,
-//! [`policy`] what the rules say about a call.
+//! [`command`] what may be done to a run from outside, [`policy`] what the rules say about a call.
 
 pub mod id;
 
@@ -11,6 +11,7 @@ pub mod event;
 pub mod run;
 
 pub mod batch;
+pub mod command;
 pub mod history;
 
 pub mod org;

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::batch::{Batch, BatchError, Gate, Open, Settled};
+use crate::batch::{Batch, BatchError, Gate, Open, Permit, Settled};
 use crate::event::{Asking, Event};
 use crate::id::{CallId, WaitKey};
 
@@ -48,6 +48,8 @@ pub enum Illegal {
     Event { state: &'static str, event: &'static str },
     #[error(transparent)]
     Batch(#[from] BatchError),
+    #[error("the run has waited for `{0}` before: a late signal could be taken for a new one")]
+    KeyUsed(WaitKey),
     #[error("the run waits for `{expected}`, not for `{given}`")]
     Key { expected: WaitKey, given: WaitKey },
 }
@@ -74,8 +76,13 @@ impl Run {
     /// The whole machine. A pair that is not named here is illegal, so a new event is refused
     /// everywhere until this match says where it belongs.
     pub fn apply(self, event: &Event) -> Result<Run, Illegal> {
+        self.step(event).map(|(run, _)| run)
+    }
+
+    /// `apply`, with the permit that a started call gives.
+    pub(crate) fn step(self, event: &Event) -> Result<(Run, Option<Permit>), Illegal> {
         use Event as E;
-        Ok(match (self, event) {
+        let next = match (self, event) {
             (Run::Pending, E::Started(_)) => Run::Running(Work::Generate),
 
             (Run::Running(Work::Generate), E::BatchProposed(it)) => {
@@ -86,13 +93,17 @@ impl Run {
             }
 
             (Run::Running(Work::Execute(batch)), E::CallStarted(it)) => {
-                Run::Running(Work::Execute(batch.start(&it.call)?.0))
+                let (batch, permit) = batch.start(&it.call)?;
+                return Ok((Run::Running(Work::Execute(batch)), Some(permit)));
             }
             (Run::Running(Work::Execute(batch)), E::CallEnded(it)) => {
                 Run::Running(Work::Execute(batch.ended(&it.call)?))
             }
             (Run::Running(Work::Execute(batch)), E::CallRefused(it)) => {
                 Run::Running(Work::Execute(batch.refused(&it.call)?))
+            }
+            (Run::Running(Work::Execute(batch)), E::CallRetried(it)) => {
+                Run::Running(Work::Execute(batch.retried(&it.call)?))
             }
             (Run::Running(Work::Execute(batch)), E::PermissionRequested(it)) => {
                 batch.reopened(&it.call, it.kind)?.into()
@@ -136,7 +147,8 @@ impl Run {
             (run, event) => {
                 return Err(Illegal::Event { state: run.status(), event: event.kind() });
             }
-        })
+        };
+        Ok((next, None))
     }
 
     pub fn status(&self) -> &'static str {

@@ -2,6 +2,17 @@
 //! them into someone else's. An adapter retries what may pass by itself and says clearly what
 //! will not.
 
+pub mod anthropic;
+pub mod openai;
+pub mod scripted;
+pub mod sse;
+
+mod calls;
+mod exchange;
+mod fault;
+mod secret;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +20,9 @@ use async_trait::async_trait;
 use chancery_domain::event::{Call, CallResult, Usage};
 use chancery_domain::id::{AgentId, CallId, RunId};
 use serde_json::Value;
+
+pub use self::exchange::SetupError;
+pub use self::secret::Secret;
 
 /// Something that reads a conversation and answers with words or with calls.
 #[async_trait]
@@ -81,7 +95,7 @@ pub struct Patience {
     pub first_byte: Duration,
     /// Between two pieces of a stream.
     pub between: Duration,
-    /// For the whole answer.
+    /// For the whole answer, retries and the pauses before them included.
     pub whole: Duration,
     /// Tries after the first one.
     pub retries: u32,
@@ -98,5 +112,32 @@ impl Default for Patience {
             retries: 4,
             backoff: Duration::from_millis(500),
         }
+    }
+}
+
+/// Which model a role talks through.
+#[derive(Debug)]
+pub struct Models {
+    default: Arc<dyn Model>,
+    by_tier: BTreeMap<String, Arc<dyn Model>>,
+}
+
+impl Models {
+    pub fn new(default: Arc<dyn Model>, by_tier: BTreeMap<String, Arc<dyn Model>>) -> Models {
+        Models { default, by_tier }
+    }
+
+    pub fn for_tier(&self, tier: &str) -> &Arc<dyn Model> {
+        self.by_tier.get(tier).unwrap_or(&self.default)
+    }
+}
+
+/// A result as every model reads it: protocols differ in whether they can mark an error, so the
+/// text says it.
+fn result_text(result: &CallResult) -> String {
+    match (result.is_error, &result.code) {
+        (true, Some(code)) => format!("error {code}: {}", result.text),
+        (true, None) => format!("error: {}", result.text),
+        (false, _) => result.text.clone(),
     }
 }

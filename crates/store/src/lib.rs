@@ -1,1 +1,96 @@
 //! The record. The only crate with SQL.
+//!
+//! [`Store`] is one type with SQLite or PostgreSQL inside. [`log`] is the only write path of
+//! runs, [`queue`] says which runs want a worker and who has one, [`read`] answers questions.
+//! What the two databases do differently is in `sqlite` and `postgres`; everything else is
+//! written once, and one conformance suite holds both.
+
+mod bell;
+mod error;
+pub mod log;
+mod migrate;
+mod postgres;
+mod projection;
+pub mod queue;
+pub mod read;
+mod sql;
+mod sqlite;
+pub mod timer;
+pub mod token;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use chancery_domain::id::WorkerId;
+
+pub use bell::{Bell, Changed};
+pub use error::{OpenError, StoreError};
+pub use log::{AppendError, Fence};
+pub use queue::{Claimed, Lease};
+
+/// Where the record is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Location {
+    /// A directory of ours; one process at a time.
+    Sqlite(PathBuf),
+    /// A `postgres://` URL; any number of processes.
+    Postgres(String),
+}
+
+/// The record. Cheap to clone; all clones are one store.
+#[derive(Debug, Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    database: Database,
+    bell: Bell,
+    /// Who claims in this process.
+    worker: WorkerId,
+}
+
+#[derive(Debug)]
+enum Database {
+    Sqlite(sqlite::Sqlite),
+    Postgres(postgres::Postgres),
+}
+
+impl Store {
+    /// Opens the store, bringing its schema up to date. `worker` is new with every start of a
+    /// process: leases of an earlier life are recognised by it.
+    pub async fn open(location: &Location, worker: WorkerId) -> Result<Store, OpenError> {
+        let bell = Bell::default();
+        let database = match location {
+            Location::Sqlite(dir) => Database::Sqlite(sqlite::Sqlite::open(dir).await?),
+            Location::Postgres(url) => {
+                Database::Postgres(postgres::Postgres::open(url, bell.clone()).await?)
+            }
+        };
+        Ok(Store { inner: Arc::new(Inner { database, bell, worker }) })
+    }
+
+    /// Rings when something may have changed. A hint: it carries no data and may be missed.
+    pub fn bell(&self) -> &Bell {
+        &self.inner.bell
+    }
+
+    pub fn worker(&self) -> WorkerId {
+        self.inner.worker
+    }
+
+    /// Whether other processes may share this store.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.inner.database, Database::Postgres(_))
+    }
+
+    /// Ends the store's threads and tasks and lets go of its files. What was answered for is
+    /// durable whether or not this is called.
+    pub async fn close(&self) {
+        match &self.inner.database {
+            Database::Sqlite(sqlite) => sqlite.close().await,
+            Database::Postgres(postgres) => postgres.close(),
+        }
+    }
+}

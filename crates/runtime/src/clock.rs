@@ -1,0 +1,31 @@
+//! Where time and new ids come from: the one place of this crate that asks the machine.
+
+use chancery_domain::id::{MessageId, RunId, TokenId, WorkerId};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+#[expect(clippy::disallowed_methods, reason = "this is the place that the lint points to")]
+pub fn now() -> Timestamp {
+    Timestamp::now()
+}
+
+pub fn new_run_id() -> RunId {
+    RunId(new_uuid())
+}
+
+pub fn new_message_id() -> MessageId {
+    MessageId(new_uuid())
+}
+
+pub fn new_worker_id() -> WorkerId {
+    WorkerId(new_uuid())
+}
+
+pub fn new_token_id() -> TokenId {
+    TokenId(new_uuid())
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the place that the lint points to")]
+fn new_uuid() -> Uuid {
+    Uuid::now_v7()
+}

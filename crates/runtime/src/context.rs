@@ -1,0 +1,115 @@
+//! The model's input, folded from the log. Nothing is in it that is not recorded, and every
+//! result of a batch is in it before the model is called again.
+
+use std::sync::Arc;
+
+use chancery_domain::event::{CallResult, Created, Decision, Event};
+use chancery_domain::id::CallId;
+use chancery_domain::policy::{self, Bounds};
+use chancery_store::read::Exchange;
+
+use crate::model::{Message, ToolOffer};
+use crate::tool::Tools;
+use chancery_domain::org::Role;
+
+#[derive(Debug)]
+pub struct Context {
+    created: Arc<Created>,
+    messages: Vec<Message>,
+    /// Said while a batch was open: read after its results.
+    overheard: Vec<String>,
+    batch_open: bool,
+    /// The call whose result a signal will be.
+    waiting_call: Option<CallId>,
+}
+
+impl Context {
+    /// A run's context begins with what was said before in its session, and with its input.
+    pub fn new(created: Created, before: Vec<Exchange>) -> Context {
+        let mut messages = Vec::with_capacity(before.len() * 2 + 1);
+        for Exchange { input, output } in before {
+            messages.push(Message::User { text: input });
+            messages.push(Message::Assistant { text: output, calls: Vec::new() });
+        }
+        messages.push(Message::User { text: created.input.clone() });
+        Context {
+            created: Arc::new(created),
+            messages,
+            overheard: Vec::new(),
+            batch_open: false,
+            waiting_call: None,
+        }
+    }
+
+    pub fn created(&self) -> &Arc<Created> {
+        &self.created
+    }
+
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// Follows the log by one event.
+    pub fn follow(&mut self, event: &Event) {
+        match event {
+            Event::BatchProposed(it) => {
+                self.batch_open = true;
+                self.messages.push(Message::Assistant {
+                    text: it.text.clone(),
+                    calls: it.calls.iter().map(|proposal| proposal.call.clone()).collect(),
+                });
+            }
+            Event::UserSpoke(it) if self.batch_open => self.overheard.push(it.text.clone()),
+            Event::UserSpoke(it) => self.messages.push(Message::User { text: it.text.clone() }),
+            Event::CallEnded(it) => self.result(it.call.clone(), it.result.clone()),
+            Event::CallRefused(it) => self.result(it.call.clone(), it.result.clone()),
+            Event::PermissionDecided(it) => {
+                if let Decision::Supplied(result) = &it.decision {
+                    self.result(it.call.clone(), result.clone());
+                }
+            }
+            Event::WaitBegan(it) => self.waiting_call = Some(it.call.clone()),
+            Event::Signalled(it) => {
+                let text = match &it.payload {
+                    serde_json::Value::Null => format!("signal `{}` arrived", it.correlation_key),
+                    serde_json::Value::String(text) => text.clone(),
+                    payload => payload.to_string(),
+                };
+                self.signal_result(CallResult::ok(text));
+            }
+            Event::WaitExpired(it) => self.signal_result(CallResult::error(
+                "TIMEOUT",
+                format!("signal `{}` did not arrive in time", it.correlation_key),
+            )),
+            Event::BatchClosed(_) => {
+                self.batch_open = false;
+                let overheard = std::mem::take(&mut self.overheard);
+                self.messages.extend(overheard.into_iter().map(|text| Message::User { text }));
+            }
+            Event::Created(_)
+            | Event::Started(_)
+            | Event::CallStarted(_)
+            | Event::CallRetried(_)
+            | Event::PermissionRequested(_)
+            | Event::Completed(_)
+            | Event::Failed(_)
+            | Event::Cancelled(_)
+            | Event::Resumed(_) => {}
+        }
+    }
+
+    fn signal_result(&mut self, result: CallResult) {
+        if let Some(call) = self.waiting_call.take() {
+            self.result(call, result);
+        }
+    }
+
+    fn result(&mut self, call: CallId, result: CallResult) {
+        self.messages.push(Message::Tool { call, result });
+    }
+}
+
+/// The tools that a model is shown: those whose ruling, arguments aside, is not Deny.
+pub fn offers(tools: &Tools, role: &Role, delegated: Option<&Bounds>) -> Vec<ToolOffer> {
+    tools.offers(|name| policy::offer(role, delegated, name))
+}

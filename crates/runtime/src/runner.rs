@@ -1,0 +1,283 @@
+//! `drive`: the loop. Where a run starts and where it resumes, which is the same.
+//!
+//! The order that makes a run safe to kill at any moment: a call's start is durable before the
+//! tool is called, its result is durable before the model is called, and a run that waits or
+//! has ended is durable before its worker turns to another. Everything in between shares the
+//! next commit.
+
+use std::sync::Arc;
+
+use chancery_domain::batch::{Permit, Turn};
+use chancery_domain::event::{
+    Asking, BatchClosed, BatchProposed, Call, CallEnded, CallRefused, CallResult, CallRetried,
+    CallStarted, Completed, Failed, PermissionRequested, Recorded, Started, WaitBegan,
+};
+use chancery_domain::id::{MessageId, WaitKey, idempotency_key, permission_key};
+use chancery_domain::run::{Run, Work};
+use chancery_store::queue::Lease;
+use futures_util::future::join_all;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock;
+use crate::context;
+use crate::gate;
+use crate::journal::{Journal, JournalError};
+use crate::model::Request;
+use crate::tool::{CallContext, Done, Effect};
+use crate::{Parts, UnknownOutcome};
+
+/// What a drive is told while it is under way.
+#[derive(Debug, Clone)]
+pub struct Reins {
+    /// The run has ended by another hand, or the lease is lost: stop where you are.
+    pub halt: CancellationToken,
+    /// The server stops: end the step, then hand over.
+    pub stop: CancellationToken,
+    /// Whether the worker was heard of lately enough to act on its lease.
+    pub alive: Arc<dyn crate::worker::Alive>,
+}
+
+/// How a drive ended, when nothing went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Driven {
+    /// The run waits or has ended: it holds no lease any more.
+    Parked,
+    /// The server stops: the lease is to be given back.
+    Handover,
+}
+
+/// Drives a run until it waits, ends, or the server stops.
+pub async fn drive(
+    parts: &Parts,
+    lease: &Lease,
+    log: &[Recorded],
+    reins: &Reins,
+) -> Result<Driven, JournalError> {
+    let mut journal = Journal::open(&parts.store, lease, log).await?;
+    if lease.failures() >= parts.limits.attempts {
+        give_up(&mut journal, lease)?;
+    }
+    loop {
+        let stepped = match journal.run()? {
+            Run::Pending => journal.record(Started {}),
+            Run::Running(_) if reins.stop.is_cancelled() => {
+                journal.commit().await?;
+                return Ok(Driven::Handover);
+            }
+            Run::Running(Work::Generate) => generate(parts, &mut journal, reins).await,
+            Run::Running(Work::Execute(batch)) => match batch.next() {
+                None => {
+                    let message = batch.message();
+                    journal.record(BatchClosed { message })
+                }
+                Some(Turn::Refuse { call, refusal }) => {
+                    let result = gate::refusal_result(&call.tool, &refusal);
+                    journal.record(CallRefused { call: call.id.clone(), result })
+                }
+                Some(Turn::Unknown(call)) => {
+                    let message = batch.message();
+                    settle_unknown(parts, &mut journal, message, &call)
+                }
+                Some(Turn::Execute(_)) => {
+                    let message = batch.message();
+                    let calls = overlapping(parts, batch.cleared());
+                    execute(parts, &mut journal, message, calls, reins).await
+                }
+            },
+            Run::Waiting(_) | Run::Finished(_) => match journal.commit().await {
+                Ok(()) => return Ok(Driven::Parked),
+                error => error,
+            },
+        };
+        match stepped {
+            // The log was read again: look at it anew.
+            Err(JournalError::Overtaken) => {}
+            other => other?,
+        }
+    }
+}
+
+/// Asks the model for words or calls. Every result is durable before.
+async fn generate(
+    parts: &Parts,
+    journal: &mut Journal<'_>,
+    reins: &Reins,
+) -> Result<(), JournalError> {
+    journal.commit().await?;
+    let created = journal.context().created().clone();
+    let Some(role) = parts.org.role_of(&created.agent) else {
+        let error = format!("agent `{}` is not in the organisation any more", created.agent);
+        return journal.record(Failed { error });
+    };
+    let offers = context::offers(&parts.tools, role, created.delegated.as_ref());
+    let request = Request {
+        run: journal.history()?.id(),
+        agent: &created.agent,
+        system: &role.prompt,
+        messages: journal.context().messages(),
+        tools: &offers,
+    };
+    let model = parts.models.for_tier(&role.model_tier);
+    let reply = tokio::select! {
+        reply = model.generate(request) => reply,
+        () = reins.halt.cancelled() => return halted(journal).await,
+    };
+    let reply = match reply {
+        Ok(reply) => reply,
+        Err(error) => return journal.record(Failed { error: error.to_string() }),
+    };
+    let message = clock::new_message_id();
+    if reply.calls.is_empty() {
+        let (output, usage) = (reply.text, reply.usage);
+        return journal.record(Completed { message, output, model: reply.model, usage });
+    }
+    let calls = gate::rule_on(reply.calls, &parts.tools, role, created.delegated.as_ref());
+    let (text, model, usage) = (reply.text, reply.model, reply.usage);
+    journal.record(BatchProposed { message, text, calls, model, usage })
+}
+
+/// Carries out calls. The one place where permits are taken and spent: the start first, then
+/// the commit, then the call.
+async fn execute(
+    parts: &Parts,
+    journal: &mut Journal<'_>,
+    message: MessageId,
+    calls: Vec<Arc<Call>>,
+    reins: &Reins,
+) -> Result<(), JournalError> {
+    let run = journal.history()?.id();
+    let created = journal.context().created().clone();
+    let mut permits: Vec<(Permit, CallContext)> = Vec::with_capacity(calls.len());
+    for call in &calls {
+        let idempotency_key = idempotency_key(run, message, &call.id);
+        let context = CallContext {
+            run,
+            agent: created.agent.clone(),
+            user: created.user.clone(),
+            idempotency_key: idempotency_key.clone(),
+            cancelled: reins.halt.clone(),
+        };
+        let permit = journal.start(CallStarted { call: call.id.clone(), idempotency_key })?;
+        permits.push((permit, context));
+    }
+    // A tool whose effect is in the log needs no durable start: start and effect are one append.
+    let in_log = calls
+        .iter()
+        .all(|call| parts.tools.spec(&call.tool).is_some_and(|spec| spec.effect == Effect::Log));
+    if !in_log {
+        journal.commit().await?;
+        // A worker that slept past its lease may have been replaced: it must not act.
+        if !reins.alive.is_alive() {
+            reins.halt.cancel();
+        }
+    }
+    if reins.halt.is_cancelled() {
+        return halted(journal).await;
+    }
+    let acts = join_all(
+        permits.into_iter().map(async |(permit, context)| parts.tools.call(permit, &context).await),
+    );
+    let done = tokio::select! {
+        done = acts => done,
+        () = reins.halt.cancelled() => return halted(journal).await,
+    };
+    for (call, done) in calls.iter().zip(done) {
+        end(journal, call, done)?;
+    }
+    Ok(())
+}
+
+fn end(journal: &mut Journal<'_>, call: &Call, done: Done) -> Result<(), JournalError> {
+    match done {
+        Done::Result(result) => journal.record(CallEnded { call: call.id.clone(), result }),
+        Done::Wait { key, timeout } => begin_wait(journal, call, key, timeout),
+    }
+}
+
+fn begin_wait(
+    journal: &mut Journal<'_>,
+    call: &Call,
+    key: WaitKey,
+    timeout: Option<std::time::Duration>,
+) -> Result<(), JournalError> {
+    if journal.history()?.has_waited_for(&key) {
+        let text = format!("this run has waited for `{key}` before: choose another key");
+        let result = CallResult::error("KEY_USED", text);
+        return journal.record(CallEnded { call: call.id.clone(), result });
+    }
+    // A time past the end of the calendar is no limit.
+    let until = timeout.and_then(|it| clock::now().checked_add(it).ok());
+    journal.record(WaitBegan { call: call.id.clone(), correlation_key: key, until })
+}
+
+/// A call that started in an earlier life and never ended.
+fn settle_unknown(
+    parts: &Parts,
+    journal: &mut Journal<'_>,
+    message: MessageId,
+    call: &Call,
+) -> Result<(), JournalError> {
+    let id = call.id.clone();
+    let spec = parts.tools.spec(&call.tool);
+    let again = spec.is_some_and(|spec| spec.idempotent || spec.effect == Effect::Log);
+    match parts.limits.on_unknown_outcome {
+        _ if again => journal.record(CallRetried { call: id }),
+        UnknownOutcome::Retry => journal.record(CallRetried { call: id }),
+        UnknownOutcome::Fail => {
+            let result =
+                gate::refusal_result(&call.tool, &chancery_domain::batch::Refusal::Unknown);
+            journal.record(CallEnded { call: id, result })
+        }
+        UnknownOutcome::Ask => {
+            let correlation_key = permission_key(journal.history()?.id(), message, &id);
+            let kind = Asking::Recover;
+            journal.record(PermissionRequested { call: id, kind, correlation_key })
+        }
+    }
+}
+
+/// The calls to run now: the next one, and those after it as long as all of them may overlap.
+fn overlapping<'c>(parts: &Parts, cleared: impl Iterator<Item = &'c Arc<Call>>) -> Vec<Arc<Call>> {
+    let overlaps = |call: &Call| {
+        parts
+            .tools
+            .spec(&call.tool)
+            .is_some_and(|spec| spec.supports_parallel && spec.effect == Effect::Outside)
+    };
+    let mut calls: Vec<Arc<Call>> = Vec::new();
+    for call in cleared {
+        let alone = calls.is_empty();
+        if alone || (overlaps(call) && overlaps(&calls[0])) {
+            calls.push(call.clone());
+        } else {
+            break;
+        }
+    }
+    calls
+}
+
+/// Something outside ended this drive: what it has staged is void, the log says what holds.
+async fn halted(journal: &mut Journal<'_>) -> Result<(), JournalError> {
+    journal.reread().await?;
+    match journal.run()? {
+        // Ended by another hand: the loop sees it.
+        Run::Finished(_) => Ok(()),
+        _ => Err(JournalError::Append(chancery_store::AppendError::LeaseLost(
+            journal.history()?.id(),
+        ))),
+    }
+}
+
+fn give_up(journal: &mut Journal<'_>, lease: &Lease) -> Result<(), JournalError> {
+    match journal.run()? {
+        Run::Pending | Run::Running(_) => {
+            let error = format!(
+                "gave up after {} attempts that ended at the same place: the worker was lost or failed each time",
+                lease.failures()
+            );
+            tracing::error!(run.id = %lease.run(), "Run {} {error}", lease.run());
+            journal.record(Failed { error })
+        }
+        Run::Waiting(_) | Run::Finished(_) => Ok(()),
+    }
+}

@@ -1,0 +1,64 @@
+//! Deadlines become events: a wait whose time is up ends with `wait.expired`.
+
+use std::time::Duration;
+
+use chancery_domain::event::WaitExpired;
+use chancery_domain::run::{Run, Wait};
+use chancery_store::Store;
+use chancery_store::log::Amendment;
+use chancery_store::timer::Due;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock;
+
+/// The longest sleep: a nearer deadline may be set meanwhile, here or by another server.
+const LOOK: Duration = Duration::from_millis(500);
+const DUE_MAX: u32 = 256;
+
+pub async fn fire(store: Store, stop: CancellationToken) {
+    loop {
+        let pause = match fire_due(&store).await {
+            Ok(pause) => pause,
+            Err(error) => {
+                tracing::debug!(%error, "No deadlines this time: {error}");
+                LOOK
+            }
+        };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = stop.cancelled() => return,
+        }
+    }
+}
+
+async fn fire_due(store: &Store) -> Result<Duration, chancery_store::StoreError> {
+    let due = store.due(DUE_MAX).await?;
+    if due.is_empty() {
+        let next = store.next_due().await?;
+        return Ok(next.unwrap_or(LOOK).clamp(Duration::from_millis(1), LOOK));
+    }
+    for due in due {
+        if let Err(error) = expire(store, &due).await {
+            tracing::warn!(run.id = %due.run, %error, "A deadline of {} did not take effect: {error}", due.run);
+        }
+    }
+    Ok(Duration::ZERO)
+}
+
+async fn expire(store: &Store, due: &Due) -> Result<(), chancery_store::AppendError> {
+    let decided = store
+        .amend(due.run, clock::now(), |history, _| {
+            let waits =
+                matches!(history.run(), Run::Waiting(Wait::Signal { key, .. }) if *key == due.key);
+            if !waits {
+                // A signal was faster.
+                return Ok(Amendment::Nothing(()));
+            }
+            history.record(WaitExpired { correlation_key: due.key.clone() }).map(Amendment::Record)
+        })
+        .await?;
+    if let Err(illegal) = decided {
+        tracing::error!(run.id = %due.run, %illegal, "A deadline of {} is illegal: {illegal}", due.run);
+    }
+    Ok(())
+}

@@ -1,0 +1,207 @@
+//! PostgreSQL: any number of processes share one database.
+//!
+//! Appends of many runs are flushed together: a flusher takes all that waits for it and sends
+//! one statement, so that they share one commit. Other processes are woken by `NOTIFY`, sent
+//! after the commit and debounced (inside the append it would cost nine tenths of the speed);
+//! it carries no data, and everything works by polling without it.
+
+mod claim;
+mod create;
+mod flush;
+mod wake;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod};
+use tokio::sync::mpsc;
+use tokio_postgres::types::ToSql;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::bell::Bell;
+use crate::log::Verdict;
+use crate::migrate;
+use crate::projection::Prepared;
+use crate::sql::Param;
+use crate::{OpenError, StoreError};
+
+/// Connections of one process. Flushers share commits, so that a few carry any number of runs.
+const CONNECTIONS: usize = 10;
+/// Flushers: one writes while the other collects.
+const FLUSHERS: usize = 2;
+/// How long a request waits for a database that is away before it fails.
+const OUTAGE_MAX: Duration = Duration::from_secs(30);
+/// The same number in every server: only one migrates at a time.
+const MIGRATION_LOCK: i64 = 0x6368_616e_6365_7279;
+
+#[derive(Debug)]
+pub(crate) struct Postgres {
+    pool: Pool,
+    flushers: Vec<mpsc::UnboundedSender<flush::Flush>>,
+    notify: Arc<tokio::sync::Notify>,
+    tasks: Vec<tokio::task::AbortHandle>,
+}
+
+impl Postgres {
+    pub(crate) async fn open(url: &str, bell: Bell) -> Result<Postgres, OpenError> {
+        let config: tokio_postgres::Config =
+            url.parse().map_err(|it: tokio_postgres::Error| OpenError::Url(said(&it)))?;
+        let tls = tls()?;
+        let pool = pool(config.clone(), tls.clone())?;
+        check(&pool).await?;
+        migrate(&pool).await?;
+        let mut tasks = Vec::new();
+        let mut flushers = Vec::new();
+        for _ in 0..FLUSHERS {
+            let (sender, queue) = mpsc::unbounded_channel();
+            tasks.push(tokio::spawn(flush::flush_loop(pool.clone(), queue)).abort_handle());
+            flushers.push(sender);
+        }
+        let notify = Arc::new(tokio::sync::Notify::new());
+        tasks.push(tokio::spawn(wake::tell(pool.clone(), notify.clone())).abort_handle());
+        tasks.push(tokio::spawn(wake::listen(config, tls, bell)).abort_handle());
+        Ok(Postgres { pool, flushers, notify, tasks })
+    }
+
+    pub(crate) async fn append(&self, change: Prepared) -> Result<Verdict, StoreError> {
+        // One run's changes go through one flusher, so that they cannot meet each other.
+        let place = change.run.as_u128() as usize % self.flushers.len();
+        let (flush, answer) = flush::Flush::new(change);
+        self.flushers[place].send(flush).map_err(|_| StoreError::Closed)?;
+        answer.await.map_err(|_| StoreError::Closed)?
+    }
+
+    pub(crate) async fn query(
+        &self,
+        sql: &str,
+        params: &[Param],
+    ) -> Result<Vec<tokio_postgres::Row>, StoreError> {
+        let client = self.pool.get().await?;
+        let statement = client.prepare_cached(sql).await?;
+        Ok(client.query(&statement, &as_params(params)).await?)
+    }
+
+    pub(crate) async fn execute(&self, sql: &str, params: &[Param]) -> Result<u64, StoreError> {
+        let client = self.pool.get().await?;
+        let statement = client.prepare_cached(sql).await?;
+        Ok(client.execute(&statement, &as_params(params)).await?)
+    }
+
+    /// The database's clock, in microseconds.
+    pub(crate) async fn now(&self) -> Result<i64, StoreError> {
+        let rows = self.query(&format!("SELECT {NOW}"), &[]).await?;
+        let row = rows.first().ok_or_else(|| StoreError::Failed("no time".to_owned()))?;
+        Ok(row.try_get(0)?)
+    }
+
+    pub(crate) fn notify_others(&self) {
+        self.notify.notify_one();
+    }
+
+    pub(crate) fn close(&self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+        self.pool.close();
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// The database's clock in microseconds, as an expression.
+const NOW: &str = "(extract(epoch from clock_timestamp()) * 1000000)::bigint";
+
+fn as_params(params: &[Param]) -> Vec<&(dyn ToSql + Sync)> {
+    params.iter().map(|it| it as &(dyn ToSql + Sync)).collect()
+}
+
+fn said(error: &tokio_postgres::Error) -> String {
+    use std::error::Error as _;
+    error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
+}
+
+/// TLS as the URL's `sslmode` asks for it, trusting what the machine trusts.
+fn tls() -> Result<MakeRustlsConnect, OpenError> {
+    let failed = |it: rustls::Error| OpenError::Url(format!("TLS cannot be set up: {it}"));
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let verifier = rustls_platform_verifier::Verifier::new(provider.clone()).map_err(failed)?;
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(failed)?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth();
+    Ok(MakeRustlsConnect::new(config))
+}
+
+fn pool(config: tokio_postgres::Config, tls: MakeRustlsConnect) -> Result<Pool, OpenError> {
+    let manager = Manager::from_config(
+        config,
+        tls,
+        ManagerConfig { recycling_method: RecyclingMethod::Fast },
+    );
+    Pool::builder(manager)
+        .max_size(CONNECTIONS)
+        .runtime(deadpool_postgres::Runtime::Tokio1)
+        .create_timeout(Some(Duration::from_secs(10)))
+        .wait_timeout(Some(OUTAGE_MAX))
+        // What a commit answers for is on disk, whatever the database's default is.
+        .post_create(Hook::async_fn(|client, _| {
+            Box::pin(async move {
+                let set = "SET synchronous_commit = on; SET application_name = 'chancery'";
+                client.batch_execute(set).await.map_err(HookError::Backend)
+            })
+        }))
+        .build()
+        .map_err(|it| OpenError::Url(it.to_string()))
+}
+
+async fn check(pool: &Pool) -> Result<(), OpenError> {
+    let client = pool.get().await.map_err(StoreError::from)?;
+    let show = async |name: &str| -> Result<String, StoreError> {
+        Ok(client.query_one(&format!("SHOW {name}"), &[]).await?.try_get(0)?)
+    };
+    let number: u32 = show("server_version_num").await?.parse().unwrap_or(0);
+    if number < 130_000 {
+        return Err(OpenError::TooOld { found: show("server_version").await? });
+    }
+    if show("fsync").await? == "off" {
+        tracing::warn!("PostgreSQL runs with `fsync = off`: a crash of its machine loses runs");
+    }
+    Ok(())
+}
+
+async fn migrate(pool: &Pool) -> Result<(), OpenError> {
+    let apply = async |client: &mut deadpool_postgres::Object| -> Result<(), OpenError> {
+        let transaction = client.transaction().await.map_err(StoreError::from)?;
+        transaction
+            .execute("SELECT pg_advisory_xact_lock($1)", &[&MIGRATION_LOCK])
+            .await
+            .map_err(StoreError::from)?;
+        transaction.batch_execute(migrate::TABLE).await.map_err(StoreError::from)?;
+        let applied = transaction
+            .query("SELECT number, checksum FROM migrations ORDER BY number", &[])
+            .await
+            .map_err(StoreError::from)?;
+        let applied: Vec<(i64, String)> =
+            applied.iter().map(|row| (row.get(0), row.get(1))).collect();
+        for migration in migrate::pending(&applied, |it| it.postgres)? {
+            transaction.batch_execute(migration.postgres).await.map_err(StoreError::from)?;
+            transaction
+                .execute(
+                    "INSERT INTO migrations (number, name, checksum) VALUES ($1, $2, $3)",
+                    &[&migration.number, &migration.name, &migrate::checksum(migration.postgres)],
+                )
+                .await
+                .map_err(StoreError::from)?;
+        }
+        transaction.commit().await.map_err(StoreError::from)?;
+        Ok(())
+    };
+    let mut client = pool.get().await.map_err(StoreError::from)?;
+    apply(&mut client).await
+}

@@ -1,0 +1,299 @@
+//! The write path on PostgreSQL: many runs' changes in one statement.
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use deadpool_postgres::Pool;
+use tokio::sync::{mpsc, oneshot};
+use uuid::Uuid;
+
+use super::OUTAGE_MAX;
+use crate::StoreError;
+use crate::log::Verdict;
+use crate::projection::{Prepared, QueueMove, TimerMove};
+
+/// More than this many changes in one statement make the first of them wait too long.
+const GROUP_MAX: usize = 256;
+
+#[derive(Debug)]
+pub(crate) struct Flush {
+    change: Prepared,
+    reply: oneshot::Sender<Result<Verdict, StoreError>>,
+}
+
+impl Flush {
+    pub(crate) fn new(change: Prepared) -> (Flush, oneshot::Receiver<Result<Verdict, StoreError>>) {
+        let (reply, answer) = oneshot::channel();
+        (Flush { change, reply }, answer)
+    }
+}
+
+/// Takes all that waits, flushes it, answers. Ends with its queue.
+pub(crate) async fn flush_loop(pool: Pool, mut queue: mpsc::UnboundedReceiver<Flush>) {
+    // A second change of a run that is in the group already waits for the next one.
+    let mut held: Option<Flush> = None;
+    loop {
+        let first = match held.take() {
+            Some(flush) => flush,
+            None => match queue.recv().await {
+                Some(flush) => flush,
+                None => return,
+            },
+        };
+        let mut group = HashMap::from([(first.change.run, first)]);
+        while group.len() < GROUP_MAX {
+            let Ok(flush) = queue.try_recv() else { break };
+            if group.contains_key(&flush.change.run) {
+                held = Some(flush);
+                break;
+            }
+            group.insert(flush.change.run, flush);
+        }
+        let (changes, replies): (Vec<_>, Vec<_>) = group
+            .into_values()
+            .map(|flush| {
+                let run = flush.change.run;
+                (flush.change, (run, flush.reply))
+            })
+            .unzip();
+        let verdicts = flush_through_outages(&pool, &changes).await;
+        for (run, reply) in replies {
+            let verdict = match &verdicts {
+                Ok(verdicts) => Ok(verdicts.get(&run).copied().unwrap_or(Verdict::Absent)),
+                Err(error) => Err(error.clone()),
+            };
+            // The caller may be gone; what it asked for is done all the same.
+            let _ = reply.send(verdict);
+        }
+    }
+}
+
+type Verdicts = HashMap<Uuid, Verdict>;
+
+/// Tries again while the database is away. A flush that broke off may have been committed: what
+/// is found in the log, word for word, was.
+async fn flush_through_outages(pool: &Pool, changes: &[Prepared]) -> Result<Verdicts, StoreError> {
+    let began = Instant::now();
+    let mut pause = std::time::Duration::from_millis(20);
+    let mut broken = false;
+    loop {
+        let error = match try_flush(pool, changes, broken).await {
+            Ok(verdicts) => return Ok(verdicts),
+            Err(error) => error,
+        };
+        if !matches!(error, StoreError::Unreachable(_)) || began.elapsed() > OUTAGE_MAX {
+            return Err(error);
+        }
+        broken = true;
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(std::time::Duration::from_secs(1));
+    }
+}
+
+async fn try_flush(
+    pool: &Pool,
+    changes: &[Prepared],
+    broken: bool,
+) -> Result<Verdicts, StoreError> {
+    let client = pool.get().await?;
+    let mut verdicts = Verdicts::new();
+    if broken {
+        for change in changes {
+            if is_in_log(&client, change).await? {
+                verdicts.insert(change.run, Verdict::Appended);
+            }
+        }
+    }
+    let open: Vec<&Prepared> =
+        changes.iter().filter(|it| !verdicts.contains_key(&it.run)).collect();
+    for run in send(&client, &open).await? {
+        verdicts.insert(run, Verdict::Appended);
+    }
+    let refused: Vec<Uuid> =
+        changes.iter().map(|it| it.run).filter(|it| !verdicts.contains_key(it)).collect();
+    if !refused.is_empty() {
+        let heads = client
+            .query("SELECT run_id, seq, attempt FROM heads WHERE run_id = ANY($1)", &[&refused])
+            .await?;
+        for head in heads {
+            let (seq, attempt) = (head.try_get(1)?, head.try_get(2)?);
+            verdicts.insert(head.try_get(0)?, Verdict::Stale { seq, attempt });
+        }
+    }
+    Ok(verdicts)
+}
+
+async fn is_in_log(
+    client: &deadpool_postgres::Object,
+    change: &Prepared,
+) -> Result<bool, StoreError> {
+    let rows = client
+        .query(
+            "SELECT kind, body FROM events WHERE run_id = $1 AND seq > $2 AND seq <= $3 ORDER BY seq",
+            &[&change.run, &change.expected, &change.next],
+        )
+        .await?;
+    if rows.len() != change.events.len() {
+        return Ok(false);
+    }
+    for (row, line) in rows.iter().zip(&change.events) {
+        let (kind, body): (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
+        if (kind, body) != (line.kind, &*line.body) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Heads and events: all that a step in the middle of a run touches.
+const STEP: &str = "WITH head AS (
+    UPDATE heads h SET seq = i.next, input_tokens = h.input_tokens + i.tokens_in,
+      output_tokens = h.output_tokens + i.tokens_out
+    FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
+      AS i(run_id, expected, next, attempt, tokens_in, tokens_out)
+    WHERE h.run_id = i.run_id AND h.seq = i.expected AND (i.attempt = 0 OR h.attempt = i.attempt)
+    RETURNING h.run_id
+  ), line AS (
+    INSERT INTO events (run_id, seq, at, kind, body)
+    SELECT e.run_id, e.seq, e.at, e.kind, e.body
+    FROM unnest($7::uuid[], $8::bigint[], $9::bigint[], $10::text[], $11::text[])
+      AS e(run_id, seq, at, kind, body) JOIN head USING (run_id)
+  )";
+
+/// What else a change may touch: the run's row, the queue, the timers.
+const MOVES: &str = ", moved AS (
+    UPDATE runs r SET status = m.status, waiting_for = m.waiting_for, output = m.output, error = m.error,
+      started_at = COALESCE(r.started_at, m.started_at), ended_at = m.ended_at
+    FROM unnest($12::uuid[], $13::text[], $14::text[], $15::text[], $16::text[], $17::bigint[], $18::bigint[])
+      AS m(run_id, status, waiting_for, output, error, started_at, ended_at) JOIN head USING (run_id)
+    WHERE r.id = m.run_id
+  ), entered AS (
+    INSERT INTO queue (run_id) SELECT q.run_id FROM unnest($19::uuid[]) AS q(run_id) JOIN head USING (run_id)
+    ON CONFLICT DO NOTHING
+  ), gone AS (
+    DELETE FROM queue WHERE run_id IN (SELECT q.run_id FROM unnest($20::uuid[]) AS q(run_id) JOIN head USING (run_id))
+  ), timed AS (
+    INSERT INTO timers (run_id, due_at, wait_key)
+    SELECT t.run_id, t.due_at, t.wait_key
+    FROM unnest($21::uuid[], $22::bigint[], $23::text[]) AS t(run_id, due_at, wait_key) JOIN head USING (run_id)
+    ON CONFLICT (run_id) DO UPDATE SET due_at = excluded.due_at, wait_key = excluded.wait_key
+  ), untimed AS (
+    DELETE FROM timers WHERE run_id IN (SELECT t.run_id FROM unnest($24::uuid[]) AS t(run_id) JOIN head USING (run_id))
+  )";
+
+/// Sends one statement for all; answers which runs it was appended to.
+async fn send(
+    client: &deadpool_postgres::Object,
+    changes: &[&Prepared],
+) -> Result<Vec<Uuid>, StoreError> {
+    let heads = |get: fn(&Prepared) -> i64| changes.iter().map(|it| get(it)).collect::<Vec<i64>>();
+    let runs: Vec<Uuid> = changes.iter().map(|it| it.run).collect();
+    let lines = || changes.iter().flat_map(|it| it.events.iter().map(move |line| (it, line)));
+    let (expected, next) = (heads(|it| it.expected), heads(|it| it.next));
+    let attempts = heads(|it| it.attempt);
+    let (tokens_in, tokens_out) = (heads(|it| it.input_tokens), heads(|it| it.output_tokens));
+    let line_runs: Vec<Uuid> = lines().map(|(it, _)| it.run).collect();
+    let line_seqs: Vec<i64> = lines().map(|(_, line)| line.seq).collect();
+    let line_ats: Vec<i64> = lines().map(|(it, _)| it.at).collect();
+    let kinds: Vec<&str> = lines().map(|(_, line)| line.kind).collect();
+    let bodies: Vec<&str> = lines().map(|(_, line)| &*line.body).collect();
+    let mut params: Vec<&(dyn tokio_postgres::types::ToSql + Sync)> = vec![
+        &runs,
+        &expected,
+        &next,
+        &attempts,
+        &tokens_in,
+        &tokens_out,
+        &line_runs,
+        &line_seqs,
+        &line_ats,
+        &kinds,
+        &bodies,
+    ];
+    let moves = Moves::of(changes);
+    let sql = if moves.none() {
+        format!("{STEP} SELECT run_id FROM head")
+    } else {
+        moves.push(&mut params);
+        format!("{STEP} {MOVES} SELECT run_id FROM head")
+    };
+    let statement = client.prepare_cached(&sql).await?;
+    let rows = client.query(&statement, &params).await?;
+    Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
+}
+
+/// The columns of `MOVES`, a vector each.
+#[derive(Default)]
+struct Moves<'a> {
+    runs: Vec<Uuid>,
+    statuses: Vec<&'a str>,
+    waiting_for: Vec<Option<&'a str>>,
+    outputs: Vec<Option<&'a str>>,
+    errors: Vec<Option<&'a str>>,
+    started_at: Vec<Option<i64>>,
+    ended_at: Vec<Option<i64>>,
+    entering: Vec<Uuid>,
+    leaving: Vec<Uuid>,
+    timed: Vec<Uuid>,
+    due_at: Vec<i64>,
+    wait_keys: Vec<&'a str>,
+    untimed: Vec<Uuid>,
+}
+
+impl<'a> Moves<'a> {
+    fn of(changes: &[&'a Prepared]) -> Moves<'a> {
+        let mut moves = Moves::default();
+        for change in changes {
+            if let Some(moved) = &change.moved {
+                moves.runs.push(change.run);
+                moves.statuses.push(moved.status);
+                moves.waiting_for.push(moved.waiting_for);
+                moves.outputs.push(moved.output.as_deref());
+                moves.errors.push(moved.error.as_deref());
+                moves.started_at.push(moved.started.then_some(change.at));
+                moves.ended_at.push(moved.ended.then_some(change.at));
+            }
+            match change.queue {
+                QueueMove::Stay => {}
+                QueueMove::Enter => moves.entering.push(change.run),
+                QueueMove::Leave => moves.leaving.push(change.run),
+            }
+            match &change.timer {
+                TimerMove::Stay => {}
+                TimerMove::Set { due_at, key } => {
+                    moves.timed.push(change.run);
+                    moves.due_at.push(*due_at);
+                    moves.wait_keys.push(key);
+                }
+                TimerMove::Clear => moves.untimed.push(change.run),
+            }
+        }
+        moves
+    }
+
+    fn none(&self) -> bool {
+        self.runs.is_empty()
+            && self.entering.is_empty()
+            && self.leaving.is_empty()
+            && self.timed.is_empty()
+            && self.untimed.is_empty()
+    }
+
+    fn push<'p>(&'p self, params: &mut Vec<&'p (dyn tokio_postgres::types::ToSql + Sync)>) {
+        params.extend([
+            &self.runs as &(dyn tokio_postgres::types::ToSql + Sync),
+            &self.statuses,
+            &self.waiting_for,
+            &self.outputs,
+            &self.errors,
+            &self.started_at,
+            &self.ended_at,
+            &self.entering,
+            &self.leaving,
+            &self.timed,
+            &self.due_at,
+            &self.wait_keys,
+            &self.untimed,
+        ]);
+    }
+}

@@ -1,0 +1,174 @@
+//! Events to rows: what an append changes beside the log. Pure; both databases carry it out.
+
+use chancery_domain::event::{Created, Event};
+use chancery_domain::history::{Change, Posture};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::StoreError;
+
+/// A change with everything that goes into the database worked out.
+#[derive(Debug, Clone)]
+pub(crate) struct Prepared {
+    pub run: Uuid,
+    pub expected: i64,
+    pub next: i64,
+    /// The attempt that the writer's lease is of; 0 for writers without one.
+    pub attempt: i64,
+    pub at: i64,
+    pub events: Vec<Line>,
+    pub input_tokens: i64,
+    pub output_tokens: i64,
+    pub moved: Option<Moved>,
+    pub queue: QueueMove,
+    pub timer: TimerMove,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Line {
+    pub seq: i64,
+    pub kind: &'static str,
+    pub body: String,
+}
+
+/// The run's row, when its status changes.
+#[derive(Debug, Clone)]
+pub(crate) struct Moved {
+    pub status: &'static str,
+    pub waiting_for: Option<&'static str>,
+    pub output: Option<String>,
+    pub error: Option<String>,
+    pub started: bool,
+    pub ended: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum QueueMove {
+    Stay,
+    Enter,
+    Leave,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TimerMove {
+    Stay,
+    Set { due_at: i64, key: String },
+    Clear,
+}
+
+/// The row of a run that did not exist.
+#[derive(Debug, Clone)]
+pub(crate) struct Birth {
+    pub org: String,
+    pub user: String,
+    pub agent: String,
+    pub role: String,
+    pub group: Option<String>,
+    pub project: Option<String>,
+    pub session_key: Option<String>,
+    pub parent: Option<Uuid>,
+    pub delegated: Option<String>,
+    pub input: String,
+}
+
+pub(crate) fn prepare(
+    change: &Change,
+    attempt: i64,
+    at: Timestamp,
+) -> Result<Prepared, StoreError> {
+    let mut events = Vec::with_capacity(change.events().len());
+    let (mut input_tokens, mut output_tokens) = (0, 0);
+    for (seq, event) in (change.expected_seq() as i64 + 1..).zip(change.events()) {
+        let usage = match event {
+            Event::BatchProposed(it) => it.usage,
+            Event::Completed(it) => it.usage,
+            _ => Default::default(),
+        };
+        input_tokens += usage.input_tokens as i64;
+        output_tokens += usage.output_tokens as i64;
+        let body = event.encode().map_err(|it| StoreError::Failed(it.to_string()))?;
+        events.push(Line { seq, kind: event.kind(), body });
+    }
+    Ok(Prepared {
+        run: change.run().0,
+        expected: change.expected_seq() as i64,
+        next: change.next_seq() as i64,
+        attempt,
+        at: at.as_microsecond(),
+        events,
+        input_tokens,
+        output_tokens,
+        moved: moved(change),
+        queue: queue_move(change.before(), change.after()),
+        timer: timer_move(change.before(), change.after()),
+    })
+}
+
+fn moved(change: &Change) -> Option<Moved> {
+    let (before, after) = (change.before(), change.after());
+    if (before.status, before.waiting_for) == (after.status, after.waiting_for) {
+        return None;
+    }
+    let mut moved = Moved {
+        status: after.status,
+        waiting_for: after.waiting_for,
+        output: None,
+        error: None,
+        started: false,
+        ended: matches!(after.status, "completed" | "failed" | "cancelled"),
+    };
+    for event in change.events() {
+        match event {
+            Event::Started(_) => moved.started = true,
+            Event::Completed(it) => moved.output = Some(storable(&it.output)),
+            Event::Failed(it) => moved.error = Some(storable(&it.error)),
+            _ => {}
+        }
+    }
+    Some(moved)
+}
+
+fn queue_move(before: &Posture, after: &Posture) -> QueueMove {
+    match (before.wants_worker, after.wants_worker) {
+        (false, true) => QueueMove::Enter,
+        (true, false) => QueueMove::Leave,
+        _ => QueueMove::Stay,
+    }
+}
+
+fn timer_move(before: &Posture, after: &Posture) -> TimerMove {
+    match (&before.deadline, &after.deadline) {
+        (before, after) if before == after => TimerMove::Stay,
+        (_, Some((key, due))) => {
+            TimerMove::Set { due_at: due.as_microsecond(), key: storable(key.as_str()) }
+        }
+        (_, None) => TimerMove::Clear,
+    }
+}
+
+pub(crate) fn birth(created: &Created) -> Result<Birth, StoreError> {
+    let delegated = created
+        .delegated
+        .as_ref()
+        .map(serde_json::to_string)
+        .transpose()
+        .map_err(|it| StoreError::Failed(it.to_string()))?;
+    Ok(Birth {
+        org: storable(&created.org),
+        user: storable(created.user.as_str()),
+        agent: storable(created.agent.as_str()),
+        role: storable(created.role.as_str()),
+        group: created.group.as_ref().map(|it| storable(it.as_str())),
+        project: created.project.as_ref().map(|it| storable(it.as_str())),
+        session_key: created.session_key.as_ref().map(|it| storable(it.as_str())),
+        parent: created.parent.map(|it| it.0),
+        delegated,
+        input: storable(&created.input),
+    })
+}
+
+/// PostgreSQL has no NUL in text. Event bodies are JSON, which escapes it, so the log keeps it;
+/// the projection shows the replacement character instead, in both databases.
+pub(crate) fn storable(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}

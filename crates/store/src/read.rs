@@ -1,0 +1,202 @@
+//! Read models: what the API and the command line show of runs.
+
+use chancery_domain::event::Usage;
+use chancery_domain::id::{AgentId, GroupId, ProjectId, RoleId, RunId, SessionKey, UserId};
+use chancery_domain::policy::Bounds;
+use jiff::Timestamp;
+
+use crate::log::timestamp;
+use crate::sql::{Columns, Param};
+use crate::{Store, StoreError};
+
+/// A run as its row says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunRow {
+    pub id: RunId,
+    pub status: String,
+    pub waiting_for: Option<String>,
+    pub org: String,
+    pub user: UserId,
+    pub agent: AgentId,
+    pub role: RoleId,
+    pub group: Option<GroupId>,
+    pub project: Option<ProjectId>,
+    pub session_key: Option<SessionKey>,
+    pub parent: Option<RunId>,
+    pub delegated: Option<Bounds>,
+    pub input: String,
+    pub output: Option<String>,
+    pub error: Option<String>,
+    pub usage: Usage,
+    pub attempt: u64,
+    pub seq: u64,
+    pub created_at: Timestamp,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+}
+
+/// Which runs; every field that is set narrows.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RunFilter {
+    pub user: Option<UserId>,
+    pub status: Option<String>,
+    pub parent: Option<RunId>,
+    pub agent: Option<AgentId>,
+    pub group: Option<GroupId>,
+    /// Only runs older than this one.
+    pub before: Option<RunId>,
+}
+
+/// What was said in one earlier run of a session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exchange {
+    pub input: String,
+    pub output: String,
+}
+
+const COLUMNS: &str =
+    "r.id, r.status, r.waiting_for, r.org_id, r.user_id, r.agent_id, r.role_id, r.group_id,
+  r.project_id, r.session_key, r.parent_run_id, r.delegated_permissions, r.input, r.output, r.error,
+  h.input_tokens, h.output_tokens, h.attempt, h.seq, r.created_at, r.started_at, r.ended_at";
+
+impl Store {
+    pub async fn run(&self, id: RunId) -> Result<Option<RunRow>, StoreError> {
+        let sql =
+            format!("SELECT {COLUMNS} FROM runs r JOIN heads h ON h.run_id = r.id WHERE r.id = $1");
+        Ok(self.query(sql, vec![Param::Uuid(id.0)], run).await?.into_iter().next())
+    }
+
+    /// The newest first.
+    pub async fn runs(&self, filter: &RunFilter, limit: u32) -> Result<Vec<RunRow>, StoreError> {
+        let mut sql =
+            format!("SELECT {COLUMNS} FROM runs r JOIN heads h ON h.run_id = r.id WHERE 1 = 1");
+        let mut params = Vec::new();
+        let mut narrow = |clause: &str, param: Option<Param>| {
+            if let Some(param) = param {
+                params.push(param);
+                sql.push_str(&format!(" AND {clause} ${}", params.len()));
+            }
+        };
+        let text = |it: Option<&str>| it.map(|it| Param::Text(it.to_owned()));
+        narrow("r.user_id =", text(filter.user.as_ref().map(UserId::as_str)));
+        narrow("r.status =", text(filter.status.as_deref()));
+        narrow("r.parent_run_id =", filter.parent.map(|it| Param::Uuid(it.0)));
+        narrow("r.agent_id =", text(filter.agent.as_ref().map(AgentId::as_str)));
+        narrow("r.group_id =", text(filter.group.as_ref().map(GroupId::as_str)));
+        narrow("r.id <", filter.before.map(|it| Param::Uuid(it.0)));
+        params.push(Param::Int(i64::from(limit)));
+        sql.push_str(&format!(" ORDER BY r.id DESC LIMIT ${}", params.len()));
+        self.query(sql, params, run).await
+    }
+
+    /// A run and all that it led to, parents before children.
+    pub async fn tree(&self, root: RunId, limit: u32) -> Result<Vec<RunRow>, StoreError> {
+        let sql = format!(
+            "WITH RECURSIVE tree(id) AS (
+               SELECT id FROM runs WHERE id = $1
+               UNION SELECT child.id FROM runs child JOIN tree ON child.parent_run_id = tree.id
+             )
+             SELECT {COLUMNS} FROM tree JOIN runs r ON r.id = tree.id JOIN heads h ON h.run_id = r.id
+             ORDER BY r.id LIMIT $2"
+        );
+        self.query(sql, vec![Param::Uuid(root.0), Param::Int(i64::from(limit))], run).await
+    }
+
+    /// The runs whose id begins as given, at most two: enough to tell one from several.
+    pub async fn runs_between(&self, from: RunId, to: RunId) -> Result<Vec<RunId>, StoreError> {
+        self.query(
+            "SELECT id FROM runs WHERE id >= $1 AND id <= $2 ORDER BY id LIMIT 2",
+            vec![Param::Uuid(from.0), Param::Uuid(to.0)],
+            |row| Ok(RunId(row.uuid(0)?)),
+        )
+        .await
+    }
+
+    /// The completed runs of a session before this one, oldest first, at most `limit`.
+    pub async fn session_before(
+        &self,
+        run: &RunRow,
+        limit: u32,
+    ) -> Result<Vec<Exchange>, StoreError> {
+        let Some(session) = &run.session_key else {
+            return Ok(Vec::new());
+        };
+        let mut found = self
+            .query(
+                "SELECT input, output FROM runs WHERE session_key = $1 AND id < $2 AND user_id = $3
+                   AND agent_id = $4 AND status = 'completed' AND output IS NOT NULL
+                 ORDER BY id DESC LIMIT $5",
+                vec![
+                    Param::Text(session.0.clone()),
+                    Param::Uuid(run.id.0),
+                    Param::Text(run.user.0.clone()),
+                    Param::Text(run.agent.0.clone()),
+                    Param::Int(i64::from(limit)),
+                ],
+                |row| Ok(Exchange { input: row.text(0)?, output: row.text(1)? }),
+            )
+            .await?;
+        found.reverse();
+        Ok(found)
+    }
+
+    /// Those of the given runs that have ended.
+    pub async fn ended_among(&self, runs: &[RunId]) -> Result<Vec<RunId>, StoreError> {
+        if runs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let places: Vec<String> = (1..=runs.len()).map(|n| format!("${n}")).collect();
+        let sql = format!(
+            "SELECT id FROM runs WHERE ended_at IS NOT NULL AND id IN ({})",
+            places.join(", ")
+        );
+        let params = runs.iter().map(|it| Param::Uuid(it.0)).collect();
+        self.query(sql, params, |row| Ok(RunId(row.uuid(0)?))).await
+    }
+
+    /// How many runs there are of each status.
+    pub async fn count_by_status(&self) -> Result<Vec<(String, u64)>, StoreError> {
+        self.query(
+            "SELECT status, count(*) FROM runs GROUP BY status ORDER BY status",
+            vec![],
+            |row| Ok((row.text(0)?, row.int(1)? as u64)),
+        )
+        .await
+    }
+
+    /// Whether the store answers at all.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        self.query("SELECT 1", vec![], |_| Ok(())).await.map(|_| ())
+    }
+}
+
+fn run(row: &dyn Columns) -> Result<RunRow, StoreError> {
+    let delegated = row
+        .opt_text(11)?
+        .map(|it| serde_json::from_str(&it))
+        .transpose()
+        .map_err(|it| StoreError::Unreadable(format!("a delegation: {it}")))?;
+    Ok(RunRow {
+        id: RunId(row.uuid(0)?),
+        status: row.text(1)?,
+        waiting_for: row.opt_text(2)?,
+        org: row.text(3)?,
+        user: UserId(row.text(4)?),
+        agent: AgentId(row.text(5)?),
+        role: RoleId(row.text(6)?),
+        group: row.opt_text(7)?.map(GroupId),
+        project: row.opt_text(8)?.map(ProjectId),
+        session_key: row.opt_text(9)?.map(SessionKey),
+        parent: row.opt_uuid(10)?.map(RunId),
+        delegated,
+        input: row.text(12)?,
+        output: row.opt_text(13)?,
+        error: row.opt_text(14)?,
+        usage: Usage { input_tokens: row.int(15)? as u64, output_tokens: row.int(16)? as u64 },
+        attempt: row.int(17)? as u64,
+        seq: row.int(18)? as u64,
+        created_at: timestamp(row.int(19)?)?,
+        started_at: row.opt_int(20)?.map(timestamp).transpose()?,
+        ended_at: row.opt_int(21)?.map(timestamp).transpose()?,
+    })
+}

@@ -1,0 +1,167 @@
+//! One way to ask both databases: parameters that both take and rows that both give.
+//!
+//! Statements use `$1`, `$2`, … in the order of their first appearance, which both read alike.
+
+use tokio_postgres::types::{IsNull, ToSql, Type, private::BytesMut};
+use uuid::Uuid;
+
+use crate::{Database, Store, StoreError};
+
+#[derive(Debug, Clone)]
+pub(crate) enum Param {
+    Uuid(Uuid),
+    Text(String),
+    Int(i64),
+    Bytes(Vec<u8>),
+}
+
+/// A row of either database.
+pub(crate) trait Columns {
+    fn uuid(&self, at: usize) -> Result<Uuid, StoreError>;
+    fn opt_uuid(&self, at: usize) -> Result<Option<Uuid>, StoreError>;
+    fn text(&self, at: usize) -> Result<String, StoreError>;
+    fn opt_text(&self, at: usize) -> Result<Option<String>, StoreError>;
+    fn int(&self, at: usize) -> Result<i64, StoreError>;
+    fn opt_int(&self, at: usize) -> Result<Option<i64>, StoreError>;
+}
+
+impl Store {
+    /// Reads rows.
+    pub(crate) async fn query<T: Send + 'static>(
+        &self,
+        sql: impl Into<String>,
+        params: Vec<Param>,
+        decode: fn(&dyn Columns) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let sql = sql.into();
+        match &self.inner.database {
+            Database::Sqlite(sqlite) => sqlite
+                .read(move |connection| {
+                    let mut statement = connection.prepare_cached(&sql)?;
+                    let mut rows = statement.query(rusqlite::params_from_iter(&params))?;
+                    let mut found = Vec::new();
+                    while let Some(row) = rows.next()? {
+                        found.push(decode(row));
+                    }
+                    Ok(found)
+                })
+                .await?
+                .into_iter()
+                .collect(),
+            Database::Postgres(postgres) => {
+                let rows = postgres.query(&sql, &params).await?;
+                rows.iter().map(|row| decode(row)).collect()
+            }
+        }
+    }
+
+    /// Writes what is not a run's log: tokens, leases, workers. Answers how many rows moved.
+    pub(crate) async fn execute(
+        &self,
+        sql: &'static str,
+        params: Vec<Param>,
+    ) -> Result<u64, StoreError> {
+        match &self.inner.database {
+            Database::Sqlite(sqlite) => {
+                sqlite
+                    .write(move |connection| {
+                        let mut statement = connection.prepare_cached(sql)?;
+                        let moved = statement.execute(rusqlite::params_from_iter(&params))?;
+                        Ok(moved as u64)
+                    })
+                    .await
+            }
+            Database::Postgres(postgres) => postgres.execute(sql, &params).await,
+        }
+    }
+}
+
+impl rusqlite::ToSql for Param {
+    fn to_sql(&self) -> rusqlite::Result<rusqlite::types::ToSqlOutput<'_>> {
+        Ok(match self {
+            Param::Uuid(it) => it.as_bytes().as_slice().into(),
+            Param::Text(it) => it.as_str().into(),
+            Param::Int(it) => (*it).into(),
+            Param::Bytes(it) => it.as_slice().into(),
+        })
+    }
+}
+
+impl ToSql for Param {
+    fn to_sql(
+        &self,
+        ty: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match self {
+            Param::Uuid(it) => it.to_sql_checked(ty, out),
+            Param::Text(it) => it.to_sql_checked(ty, out),
+            Param::Int(it) => it.to_sql_checked(ty, out),
+            Param::Bytes(it) => it.to_sql_checked(ty, out),
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        // Each kind checks for itself.
+        true
+    }
+
+    tokio_postgres::types::to_sql_checked!();
+}
+
+fn unreadable(error: impl std::fmt::Display) -> StoreError {
+    StoreError::Unreadable(error.to_string())
+}
+
+impl Columns for rusqlite::Row<'_> {
+    fn uuid(&self, at: usize) -> Result<Uuid, StoreError> {
+        self.get::<_, [u8; 16]>(at).map(Uuid::from_bytes).map_err(unreadable)
+    }
+
+    fn opt_uuid(&self, at: usize) -> Result<Option<Uuid>, StoreError> {
+        let found = self.get::<_, Option<[u8; 16]>>(at).map_err(unreadable)?;
+        Ok(found.map(Uuid::from_bytes))
+    }
+
+    fn text(&self, at: usize) -> Result<String, StoreError> {
+        self.get(at).map_err(unreadable)
+    }
+
+    fn opt_text(&self, at: usize) -> Result<Option<String>, StoreError> {
+        self.get(at).map_err(unreadable)
+    }
+
+    fn int(&self, at: usize) -> Result<i64, StoreError> {
+        self.get(at).map_err(unreadable)
+    }
+
+    fn opt_int(&self, at: usize) -> Result<Option<i64>, StoreError> {
+        self.get(at).map_err(unreadable)
+    }
+}
+
+impl Columns for tokio_postgres::Row {
+    fn uuid(&self, at: usize) -> Result<Uuid, StoreError> {
+        self.try_get(at).map_err(unreadable)
+    }
+
+    fn opt_uuid(&self, at: usize) -> Result<Option<Uuid>, StoreError> {
+        self.try_get(at).map_err(unreadable)
+    }
+
+    fn text(&self, at: usize) -> Result<String, StoreError> {
+        self.try_get(at).map_err(unreadable)
+    }
+
+    fn opt_text(&self, at: usize) -> Result<Option<String>, StoreError> {
+        self.try_get(at).map_err(unreadable)
+    }
+
+    fn int(&self, at: usize) -> Result<i64, StoreError> {
+        self.try_get(at).map_err(unreadable)
+    }
+
+    fn opt_int(&self, at: usize) -> Result<Option<i64>, StoreError> {
+        self.try_get(at).map_err(unreadable)
+    }
+}

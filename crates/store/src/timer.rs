@@ -1,0 +1,52 @@
+//! Deadlines: which waits are over by the clock. The runtime turns them into events.
+
+use std::time::Duration;
+
+use chancery_domain::id::{RunId, WaitKey};
+
+use crate::log::timestamp;
+use crate::sql::Param;
+use crate::{Database, Store, StoreError};
+
+/// A wait whose time is up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Due {
+    pub run: RunId,
+    pub key: WaitKey,
+}
+
+impl Store {
+    pub async fn due(&self, limit: u32) -> Result<Vec<Due>, StoreError> {
+        let now = self.database_time().await?;
+        self.query(
+            "SELECT run_id, wait_key FROM timers WHERE due_at <= $1 ORDER BY due_at LIMIT $2",
+            vec![Param::Int(now), Param::Int(i64::from(limit))],
+            |row| Ok(Due { run: RunId(row.uuid(0)?), key: WaitKey(row.text(1)?) }),
+        )
+        .await
+    }
+
+    /// How long until the next deadline, if there is one.
+    pub async fn next_due(&self) -> Result<Option<Duration>, StoreError> {
+        let now = self.database_time().await?;
+        let found = self
+            .query("SELECT min(due_at) FROM timers", vec![], |row| row.opt_int(0))
+            .await?
+            .into_iter()
+            .next()
+            .flatten();
+        Ok(found.map(|due| Duration::from_micros((due - now).max(0) as u64)))
+    }
+
+    /// The time by which leases and deadlines are judged: one clock for all who share the store.
+    pub(crate) async fn database_time(&self) -> Result<i64, StoreError> {
+        match &self.inner.database {
+            Database::Sqlite(_) => Ok(crate::sqlite::now()),
+            Database::Postgres(postgres) => postgres.now().await,
+        }
+    }
+
+    pub async fn now(&self) -> Result<jiff::Timestamp, StoreError> {
+        timestamp(self.database_time().await?)
+    }
+}
