@@ -1,5 +1,7 @@
 //! MCP end to end: published servers over stdio and HTTP, and servers that mean no good.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -134,6 +136,7 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
+#[expect(clippy::disallowed_methods, reason = "a server that is not ours to start")]
 async fn everything(port: u16) -> Killed {
     let argv = mcp_servers::everything_over_http().unwrap();
     let child = Command::new(&argv[0])

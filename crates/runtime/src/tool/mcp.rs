@@ -169,8 +169,16 @@ impl Server {
     }
 
     /// The connection, made anew if there is none: one attempt, after a pause that grows with
-    /// the failures before it.
+    /// the failures before it. Calls that wait behind others for a server that is away give up
+    /// when those have had their time.
     async fn link(&self) -> Result<Arc<Link>, ConnectError> {
+        let longest = CONNECT_MAX + CALL_BACKOFF_MAX;
+        tokio::time::timeout(longest, self.connect())
+            .await
+            .unwrap_or(Err(ConnectError::Slow(longest)))
+    }
+
+    async fn connect(&self) -> Result<Arc<Link>, ConnectError> {
         let endpoint = self.endpoint.as_ref().map_err(Clone::clone)?;
         let mut attempts = self.link.lock().await;
         if let Some(link) = attempts.link.as_ref().filter(|it| it.is_open()) {

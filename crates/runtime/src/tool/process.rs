@@ -117,6 +117,7 @@ pub(super) fn converse(
 
 // Everything that starts comes through here: restricting a process (45-isolation) is putting a
 // launcher in front of `argv` at this point, and nowhere else.
+#[expect(clippy::disallowed_methods, reason = "this is the place that the lint points to")]
 fn start(program: &Program, stdin: Stdio) -> io::Result<Group> {
     let (first, rest) = program
         .argv
