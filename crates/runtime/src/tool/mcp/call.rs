@@ -62,11 +62,10 @@ impl McpTool {
         };
         let link = match link {
             Ok(link) => link,
+            // The reason is the operator's to see: addresses and error outputs may hold secrets.
             Err(error) => {
-                return CallResult::error(
-                    "UNREACHABLE",
-                    format!("the call was not made: MCP server `{server}`: {error}"),
-                );
+                tracing::warn!(server, %error, "MCP server `{server}` is away: {error}");
+                return unreachable(server);
             }
         };
         // From here on the call may have reached the server. Dropping the future tells the server
@@ -99,18 +98,22 @@ fn failure(server: &str, error: &ServiceError) -> CallResult {
             let text = format!("error {}: {}", error.code.0, clean(&error.message, 4096));
             return CallResult::error("TOOL_ERROR", text);
         }
-        error if never_sent(error) => {
-            return CallResult::error(
-                "UNREACHABLE",
-                format!("the call was not made: MCP server `{server}` cannot be reached"),
-            );
-        }
+        error if never_sent(error) => return unreachable(server),
         ServiceError::Timeout { timeout } => format!("it did not answer within {timeout:?}"),
-        error => clean(&error.to_string(), 500),
+        ServiceError::UnexpectedResponse => "its answer is not one to a call".to_owned(),
+        _ => "the connection broke".to_owned(),
     };
+    tracing::warn!(server, %error, "MCP server `{server}` did not answer a call: {why}");
     CallResult::error(
         "OUTCOME_UNKNOWN",
         format!("MCP server `{server}`: {why}; whether the call was carried out is not known"),
+    )
+}
+
+fn unreachable(server: &str) -> CallResult {
+    CallResult::error(
+        "UNREACHABLE",
+        format!("the call was not made: MCP server `{server}` cannot be reached"),
     )
 }
 

@@ -140,7 +140,7 @@ async fn open(url: &str, headers: HashMap<HeaderName, HeaderValue>) -> Result<Li
     serve_client_with_lifecycle(Silent, transport, lifecycle())
         .await
         .map(|service| Link { service, group: None })
-        .map_err(|it| failed(reason(&it)))
+        .map_err(|it| failed(reason(&it).replace(url, without_secrets(url))))
 }
 
 /// Our side of a connection. It has nothing that a server could ask for: no sampling, no
@@ -227,12 +227,19 @@ impl fmt::Display for LastWords {
     }
 }
 
+/// An address as it may be shown: some carry their token behind the `?`.
+fn without_secrets(url: &str) -> &str {
+    let end = url.find(['?', '#']).unwrap_or(url.len());
+    // A name and password before an `@` leave nothing that can be shown.
+    if url[..end].contains('@') { "…" } else { &url[..end] }
+}
+
 // Without the values: headers and environments hold secrets.
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Way::Stdio(program) => f.debug_tuple("Stdio").field(&program.argv).finish(),
-            Way::Http { url, .. } => f.debug_tuple("Http").field(url).finish(),
+            Way::Http { url, .. } => f.debug_tuple("Http").field(&without_secrets(url)).finish(),
         }
     }
 }
@@ -255,5 +262,34 @@ pub(in super::super) fn resolve(
         None => {
             Err(ConnectError::Variable { what: what.to_owned(), variable: variable.to_owned() })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_an_address_holds_is_not_shown() {
+        for url in ["http://127.0.0.1:9/mcp?key=s3cret", "http://lin:s3cret@127.0.0.1:9/mcp"] {
+            let endpoint = Endpoint::http(url, []).unwrap();
+            let error = endpoint.connect().await.unwrap_err().to_string();
+            assert!(!error.contains("s3cret"), "{error}");
+            assert!(!format!("{endpoint:?}").contains("s3cret"), "{endpoint:?}");
+        }
+    }
+
+    #[test]
+    fn values_come_from_the_environment() {
+        let environment = BTreeMap::from([("TOKEN".to_owned(), "t0ken".to_owned())]);
+        let resolved = |value: &str| resolve("header `A`", value, &environment);
+        assert_eq!(resolved("env:TOKEN"), Ok("t0ken".to_owned()));
+        assert_eq!(resolved("Bearer env:TOKEN"), Ok("Bearer t0ken".to_owned()));
+        assert_eq!(resolved("plain"), Ok("plain".to_owned()));
+        assert_eq!(resolved("notenv:TOKEN"), Ok("notenv:TOKEN".to_owned()));
+        assert_eq!(
+            resolved("env:MISSING").unwrap_err().to_string(),
+            "header `A` names the environment variable `MISSING`, which is not set"
+        );
     }
 }
