@@ -12,7 +12,8 @@ use chancery_domain::id::{AgentId, RunId, UserId};
 use chancery_runtime::tool::config::{Place, Report, ToolsConfig, build};
 use chancery_runtime::tool::mcp::State;
 use chancery_runtime::tool::{CallContext, Done, Tools};
-use chancery_testkit::{mcp_servers, permit};
+use chancery_testkit::mcp_servers::{self, InstallError};
+use chancery_testkit::permit;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -77,6 +78,11 @@ impl House {
     }
 }
 
+/// A server's command, or a sentence about what is missing.
+fn installed(command: Result<Vec<String>, InstallError>) -> Vec<String> {
+    command.unwrap_or_else(|error| panic!("{error}"))
+}
+
 fn code(result: &CallResult) -> &str {
     result.code.as_deref().unwrap_or("OK")
 }
@@ -85,7 +91,7 @@ fn code(result: &CallResult) -> &str {
 async fn the_file_system_server_from_npm_reads_and_writes() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
-    let command = mcp_servers::filesystem(&root).unwrap();
+    let command = installed(mcp_servers::filesystem(&root));
     let file = json!({
         "mcp": {"far": {"command": command}},
         "tools": {"mcp__far__read_text_file": {"idempotent": true, "supports_parallel": true}},
@@ -115,7 +121,7 @@ async fn the_file_system_server_from_npm_reads_and_writes() {
 
 #[tokio::test]
 async fn the_time_server_from_pypi_tells_the_time() {
-    let house = House::with(json!({"command": mcp_servers::time().unwrap()})).await;
+    let house = House::with(json!({"command": installed(mcp_servers::time())})).await;
     assert_eq!(house.names(), ["convert_time", "get_current_time"], "{:?}", house.state());
     let time = house.call("get_current_time", json!({"timezone": "Etc/UTC"})).await;
     assert!(!time.is_error && time.text.contains("Etc/UTC"), "{time:?}");
@@ -138,7 +144,7 @@ fn free_port() -> u16 {
 
 #[expect(clippy::disallowed_methods, reason = "a server that is not ours to start")]
 async fn everything(port: u16) -> Killed {
-    let argv = mcp_servers::everything_over_http().unwrap();
+    let argv = installed(mcp_servers::everything_over_http());
     let child = Command::new(&argv[0])
         .args(&argv[1..])
         .env("PORT", port.to_string())
