@@ -254,3 +254,69 @@ pub(crate) mod testing {
         result.code.as_deref().unwrap_or("OK")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::testing::context;
+    use super::*;
+
+    #[derive(Debug)]
+    struct Named(ToolSpec);
+
+    #[async_trait]
+    impl Tool for Named {
+        fn spec(&self) -> &ToolSpec {
+            &self.0
+        }
+
+        async fn call(&self, _: Permit, _: &CallContext) -> Done {
+            Done::Result(CallResult::ok(self.0.description.clone()))
+        }
+    }
+
+    fn named(name: &str, description: &str, parameters: Value) -> Arc<dyn Tool> {
+        let spec = ToolSpec {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            parameters,
+            effect: Effect::Outside,
+            idempotent: false,
+            supports_parallel: false,
+        };
+        Arc::new(Named(spec))
+    }
+
+    #[tokio::test]
+    async fn tools_that_come_later_are_tools_like_the_others_and_come_once() {
+        let mut tools = Tools::default();
+        let later = tools.later("far_");
+        tools.register(named("near", "near", json!({}))).unwrap();
+        assert_eq!(tools.fitness(&call("far_a")), Fitness::UnknownTool);
+
+        let refused = later.arrive(vec![
+            named("far_a", "first", json!({})),
+            named("far_a", "second", json!({})),
+            named("near", "an impostor", json!({})),
+            named("far_b", "", json!({"$ref": "https://example.com/schema.json"})),
+        ]);
+        assert_eq!(refused.len(), 3, "{refused:?}");
+        later.arrive(vec![named("far_a", "changed", json!({}))]);
+
+        let names: Vec<_> = tools.specs().map(|it| &*it.name).collect();
+        assert_eq!(names, ["near", "far_a"]);
+        assert_eq!(tools.fitness(&call("far_a")), Fitness::Fits);
+        for (tool, said) in [("far_a", "first"), ("near", "near")] {
+            let permit = chancery_testkit::permit(tool, json!({}));
+            let done = tools.call(permit, &context()).await;
+            assert_eq!(done, Done::Result(CallResult::ok(said)));
+        }
+        drop(tools);
+        assert!(!later.wanted());
+    }
+
+    fn call(tool: &str) -> Call {
+        Call { id: "call_1".into(), tool: tool.to_owned(), arguments: json!({}) }
+    }
+}

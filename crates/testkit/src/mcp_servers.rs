@@ -3,6 +3,7 @@
 //! The cache is `$CHANCERY_TEST_CACHE`, or `~/.cache/chancery/mcp`. Nothing is skipped: a package
 //! that cannot be installed is an error that says what to install.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -48,7 +49,7 @@ pub fn time() -> Result<Vec<String>, InstallError> {
 
 fn npm() -> Result<PathBuf, InstallError> {
     let dir = installed("npm", NPM, |dir| {
-        let mut npm = Command::new("npm");
+        let mut npm = program("npm");
         npm.args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"])
             .arg(dir)
             .args(NPM);
@@ -60,10 +61,10 @@ fn npm() -> Result<PathBuf, InstallError> {
 fn pypi() -> Result<PathBuf, InstallError> {
     installed("pypi", PYPI, |dir| {
         let needs = "Python 3.10 with venv and pip";
-        let mut venv = Command::new("python3");
+        let mut venv = program("python3");
         venv.args(["-m", "venv"]).arg(dir);
         run(venv, needs)?;
-        let mut pip = Command::new(dir.join("bin/pip"));
+        let mut pip = program(dir.join("bin/pip"));
         pip.args(["install", "--quiet", "--disable-pip-version-check"]).args(PYPI);
         run(pip, needs)
     })
@@ -104,12 +105,14 @@ fn cache() -> PathBuf {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "installs packages for tests, not for agents")]
+fn program(name: impl AsRef<OsStr>) -> Command {
+    Command::new(name)
+}
+
 fn run(mut command: Command, needs: &'static str) -> Result<(), InstallError> {
-    let failed = |detail: String| InstallError::Failed {
-        command: command.get_program().to_string_lossy().into_owned(),
-        needs,
-        detail,
-    };
+    let name = command.get_program().to_string_lossy().into_owned();
+    let failed = |detail: String| InstallError::Failed { command: name, needs, detail };
     match command.output() {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => {

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::ToolSpec;
-use super::duration::Span;
 
+pub use super::duration::{BadSpan, Span};
 pub use build::{BuildError, Place, Report, build};
 
 /// The whole file.
@@ -191,7 +191,7 @@ mcp:
         for (text, place, part) in [
             ("tools:\n  x: {risky: high}\n", "tools.yaml:2:7", "risky"),
             ("tools:\n  x: {risk: deadly}\n", "tools.yaml:2:13", "deadly"),
-            ("commands:\n  x: {description: d}\n", "tools.yaml:2:6", "command"),
+            ("commands:\n  x: {description: d}\n", "tools.yaml:2:7", "command"),
             ("mcp:\n  x:\n    url: u\n    timeout: soon\n", "tools.yaml:4:14", "soon"),
             ("tools: [\n", "tools.yaml:", ""),
             ("tools: {}\ntools: {}\n", "tools.yaml:2:1", "tools"),

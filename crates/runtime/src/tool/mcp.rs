@@ -169,8 +169,16 @@ impl Server {
     }
 
     /// The connection, made anew if there is none: one attempt, after a pause that grows with
-    /// the failures before it.
+    /// the failures before it. Calls that wait behind others for a server that is away give up
+    /// when those have had their time.
     async fn link(&self) -> Result<Arc<Link>, ConnectError> {
+        let longest = CONNECT_MAX + CALL_BACKOFF_MAX;
+        tokio::time::timeout(longest, self.connect())
+            .await
+            .unwrap_or(Err(ConnectError::Slow(longest)))
+    }
+
+    async fn connect(&self) -> Result<Arc<Link>, ConnectError> {
         let endpoint = self.endpoint.as_ref().map_err(Clone::clone)?;
         let mut attempts = self.link.lock().await;
         if let Some(link) = attempts.link.as_ref().filter(|it| it.is_open()) {
@@ -195,6 +203,13 @@ impl Server {
                 attempts.last_failure = Some(Instant::now());
                 Err(error)
             }
+        }
+    }
+    /// Lets go of a connection that did not serve; calls that still use it keep it.
+    async fn forget(&self, link: &Arc<Link>) {
+        let mut attempts = self.link.lock().await;
+        if attempts.link.as_ref().is_some_and(|it| Arc::ptr_eq(it, link)) {
+            attempts.link = None;
         }
     }
 }

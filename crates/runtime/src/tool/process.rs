@@ -4,10 +4,10 @@
 //! started is the leader of a process group that ends as a whole.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
+use std::{fmt, io};
 
 use futures_util::future::join;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -16,13 +16,20 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 
 /// What is to be started.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Program {
     /// The program and its arguments.
     pub argv: Vec<String>,
     /// All of the environment.
     pub environment: BTreeMap<String, String>,
     pub directory: PathBuf,
+}
+
+// Without the environment, which holds secrets.
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Program").field("argv", &self.argv).finish_non_exhaustive()
+    }
 }
 
 /// How a program that was run to its end came to it.
@@ -110,6 +117,7 @@ pub(super) fn converse(
 
 // Everything that starts comes through here: restricting a process (45-isolation) is putting a
 // launcher in front of `argv` at this point, and nowhere else.
+#[expect(clippy::disallowed_methods, reason = "this is the place that the lint points to")]
 fn start(program: &Program, stdin: Stdio) -> io::Result<Group> {
     let (first, rest) = program
         .argv
@@ -131,7 +139,8 @@ fn start(program: &Program, stdin: Stdio) -> io::Result<Group> {
 }
 
 impl Group {
-    /// Kills every process of the group. Once: after that its number may be someone else's.
+    /// Kills every process of the group. Once, and at the latest right after the leader's end:
+    /// the number stays taken while a member lives, and is not given out again soon after.
     pub(super) fn kill(&mut self) {
         if let Some(leader) = self.leader.take() {
             // An error says that none is left.

@@ -158,9 +158,23 @@ fn is_name(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
+
+    proptest! {
+        #[test]
+        fn no_value_becomes_two_arguments_or_an_option(value in "\\PC{0,20}|[- $`;|\"'*\n]{0,8}") {
+            match fill(&["p", "{to}", "--to={to}", "--", "{to}"], json!({"to": &value})) {
+                Ok(argv) => {
+                    prop_assert_eq!(&argv[1..], [&*value, &format!("--to={value}"), "--", &value]);
+                    prop_assert!(!argv[1].starts_with('-'));
+                }
+                Err(error) => prop_assert_eq!(error, TemplateError::Option("to".to_owned())),
+            }
+        }
+    }
 
     fn fill(argv: &[&str], arguments: Value) -> Result<Vec<String>, TemplateError> {
         let argv: Vec<String> = argv.iter().map(|it| (*it).to_owned()).collect();

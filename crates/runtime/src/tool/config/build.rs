@@ -1,6 +1,7 @@
 //! Makes a registry of a [`ToolsConfig`]: the built-in tools, the commands and the MCP servers.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use super::super::{Effect, Tool, ToolSpec, Tools};
 use super::{CommandConfig, McpConfig, ToolsConfig};
 
 /// Where tools work.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Place {
     pub workspace: PathBuf,
     /// Where the programs of commands are looked for that are named with a `/`: the directory of
@@ -211,8 +212,18 @@ fn is_server_name(name: &str) -> bool {
         && !name.ends_with('_')
 }
 
+// Without the environment, which holds secrets.
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place")
+            .field("workspace", &self.workspace)
+            .field("programs", &self.programs)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Place {
-    /// With the environment of this process, and programs beside the workspace's own.
+    /// With the environment of this process.
     pub fn here(workspace: &Path, programs: &Path) -> Place {
         let environment = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))

@@ -57,6 +57,10 @@ impl Workspace {
         let path = path.canonicalize()?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(&path, flags, Mode::empty())?;
+        // Said at the start, and not with the first call: without it there are no file tools.
+        rustix::fs::openat2(&root, ".", flags, Mode::empty(), BENEATH).map_err(|error| {
+            io::Error::other(format!("the kernel does not resolve paths beneath it: {error}"))
+        })?;
         Ok(Workspace { root, path })
     }
 

@@ -62,46 +62,59 @@ impl McpTool {
         };
         let link = match link {
             Ok(link) => link,
+            // The reason is the operator's to see: addresses and error outputs may hold secrets.
             Err(error) => {
-                return CallResult::error(
-                    "UNREACHABLE",
-                    format!("the call was not made: MCP server `{server}`: {error}"),
-                );
+                tracing::warn!(server, %error, "MCP server `{server}` is away: {error}");
+                return unreachable(server);
             }
-        };
-        let unknown = |why: String| {
-            CallResult::error(
-                "OUTCOME_UNKNOWN",
-                format!("{why}; whether the call was carried out is not known"),
-            )
         };
         // From here on the call may have reached the server. Dropping the future tells the server
         // that the call is cancelled.
-        tokio::select! {
-            answer = link.peer().call_tool_once(params) => match answer {
-                Ok(response) => response_to(response),
-                Err(ServiceError::McpError(error)) => CallResult::error(
-                    "TOOL_ERROR",
-                    format!("error {}: {}", error.code.0, clean(&error.message, 4096)),
-                ),
-                Err(error) if never_sent(&error) => CallResult::error(
-                    "UNREACHABLE",
-                    format!("the call was not made: MCP server `{server}` cannot be reached"),
-                ),
-                Err(error) => {
-                    let why = clean(&error.to_string(), 500);
-                    unknown(format!("MCP server `{server}` did not answer: {why}"))
-                }
-            },
-            () = tokio::time::sleep(self.server.timeout) => unknown(format!(
-                "MCP server `{server}` did not answer within {:?}", self.server.timeout
-            )),
-            () = context.cancelled.cancelled() => CallResult::error(
-                "CANCELLED",
-                "cancelled while the call was made; whether it was carried out is not known",
-            ),
+        let answer = tokio::select! {
+            answer = link.peer().call_tool_once(params) => answer,
+            () = tokio::time::sleep(self.server.timeout) => {
+                Err(ServiceError::Timeout { timeout: self.server.timeout })
+            }
+            () = context.cancelled.cancelled() => {
+                return CallResult::error(
+                    "CANCELLED",
+                    "cancelled while the call was made; whether it was carried out is not known",
+                );
+            }
+        };
+        if link.can_go_stale() && !matches!(answer, Ok(_) | Err(ServiceError::McpError(_))) {
+            self.server.forget(&link).await;
+        }
+        match answer {
+            Ok(response) => response_to(response),
+            Err(error) => failure(server, &error),
         }
     }
+}
+
+fn failure(server: &str, error: &ServiceError) -> CallResult {
+    let why = match error {
+        ServiceError::McpError(error) => {
+            let text = format!("error {}: {}", error.code.0, clean(&error.message, 4096));
+            return CallResult::error("TOOL_ERROR", text);
+        }
+        error if never_sent(error) => return unreachable(server),
+        ServiceError::Timeout { timeout } => format!("it did not answer within {timeout:?}"),
+        ServiceError::UnexpectedResponse => "its answer is not one to a call".to_owned(),
+        _ => "the connection broke".to_owned(),
+    };
+    tracing::warn!(server, %error, "MCP server `{server}` did not answer a call: {why}");
+    CallResult::error(
+        "OUTCOME_UNKNOWN",
+        format!("MCP server `{server}`: {why}; whether the call was carried out is not known"),
+    )
+}
+
+fn unreachable(server: &str) -> CallResult {
+    CallResult::error(
+        "UNREACHABLE",
+        format!("the call was not made: MCP server `{server}` cannot be reached"),
+    )
 }
 
 /// Whether not even a connection was made.

@@ -34,52 +34,66 @@ pub(super) async fn list(
     link: &Link,
     prefix: &str,
 ) -> Result<(Vec<Offered>, Vec<String>), ConnectError> {
-    let mut tools = Vec::new();
-    let mut warnings = Vec::new();
+    let mut list = List::default();
     let mut cursor = None;
     let mut seen = BTreeSet::new();
-    for page in 0.. {
+    for page in 1.. {
         let params = PaginatedRequestParams::default().with_cursor(cursor.take());
         let result = link
             .peer()
             .list_tools(Some(params))
             .await
             .map_err(|it| ConnectError::List(clean(&it.to_string(), 500)))?;
-        tools.extend(result.tools);
-        if tools.len() > TOOLS_MAX {
-            warnings.push(format!("only the first {TOOLS_MAX} tools are taken"));
-            tools.truncate(TOOLS_MAX);
-            break;
+        for tool in result.tools {
+            if list.offered.len() == TOOLS_MAX {
+                list.warn(format!("only the first {TOOLS_MAX} tools are taken"));
+                return Ok((list.offered, list.warnings));
+            }
+            list.add(&tool, prefix);
         }
         match result.next_cursor {
             None => break,
-            Some(next) if page + 1 < PAGES_MAX && seen.insert(next.clone()) => cursor = Some(next),
+            Some(next) if page < PAGES_MAX && seen.insert(next.clone()) => cursor = Some(next),
             Some(_) => {
-                warnings.push(format!("its list of tools does not end; {} are taken", tools.len()));
+                let taken = list.offered.len();
+                list.warn(format!("its list of tools does not end; {taken} are taken"));
                 break;
             }
         }
     }
-    let mut offered: Vec<Offered> = Vec::with_capacity(tools.len());
-    let mut names = BTreeSet::new();
-    for tool in tools {
-        match offer(&tool, prefix) {
-            Ok(it) if names.insert(it.spec.name.clone()) => offered.push(it),
-            Ok(it) => warnings.push(format!("two tools are named `{}`", it.spec.name)),
-            Err(why) => warnings.push(why),
+    Ok((list.offered, list.warnings))
+}
+
+#[derive(Default)]
+struct List {
+    offered: Vec<Offered>,
+    names: BTreeSet<String>,
+    warnings: Vec<String>,
+}
+
+impl List {
+    fn add(&mut self, tool: &Tool, prefix: &str) {
+        match offer(tool, prefix) {
+            Ok(it) if self.names.insert(it.spec.name.clone()) => self.offered.push(it),
+            Ok(it) => self.warn(format!("two tools are named `{}`", it.spec.name)),
+            Err(why) => self.warn(why),
         }
     }
-    warnings.truncate(WARNINGS_MAX);
-    Ok((offered, warnings))
+
+    fn warn(&mut self, why: String) {
+        if self.warnings.len() < WARNINGS_MAX {
+            self.warnings.push(why);
+        }
+    }
 }
 
 fn offer(tool: &Tool, prefix: &str) -> Result<Offered, String> {
     let name = name(prefix, &tool.name);
     let parameters = Value::Object((*tool.input_schema).clone());
-    let size = parameters.to_string().len();
+    let size = parameters.to_string().len() + tool.name.len();
     if size > SCHEMA_BYTES_MAX {
         return Err(format!(
-            "the schema of tool `{name}` has {size} bytes, more than {SCHEMA_BYTES_MAX}"
+            "the name and schema of tool `{name}` have {size} bytes, more than {SCHEMA_BYTES_MAX}"
         ));
     }
     let described = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();

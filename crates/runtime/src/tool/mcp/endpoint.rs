@@ -6,14 +6,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::header::{HeaderName, HeaderValue};
-use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ErrorCode, Implementation,
+    ProtocolVersion,
+};
 use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, Peer, RoleClient, RunningService,
+    ClientInitializeError, ClientLifecycleMode, Peer, RequestContext, RoleClient, RunningService,
     serve_client_with_lifecycle,
 };
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::{ClientHandler, ErrorData};
 use tokio::io::AsyncReadExt;
 use tokio::process::ChildStderr;
 
@@ -32,8 +36,8 @@ enum Way {
 /// An open connection. The server's process, where it is ours, ends with it.
 #[derive(Debug)]
 pub(super) struct Link {
-    service: RunningService<RoleClient, ClientConfig>,
-    _group: Option<Group>,
+    service: RunningService<RoleClient, Silent>,
+    group: Option<Group>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -107,8 +111,8 @@ async fn spawn(program: &Program) -> Result<Link, ConnectError> {
     let listening = tokio::spawn(listen(stderr, said.clone()));
     let transport = AsyncRwTransport::<RoleClient, _, _>::new(stdout, stdin)
         .with_max_line_length(MESSAGE_BYTES_MAX);
-    match serve_client_with_lifecycle(client(), transport, lifecycle()).await {
-        Ok(service) => Ok(Link { service, _group: Some(group) }),
+    match serve_client_with_lifecycle(Silent, transport, lifecycle()).await {
+        Ok(service) => Ok(Link { service, group: Some(group) }),
         Err(error) => {
             // Its last words come with its end.
             drop(group);
@@ -133,18 +137,33 @@ async fn open(url: &str, headers: HashMap<HeaderName, HeaderValue>) -> Result<Li
         .custom_headers(headers)
         .max_sse_event_size(MESSAGE_BYTES_MAX);
     let transport = StreamableHttpClientTransport::with_client(http, config);
-    serve_client_with_lifecycle(client(), transport, lifecycle())
+    serve_client_with_lifecycle(Silent, transport, lifecycle())
         .await
-        .map(|service| Link { service, _group: None })
-        .map_err(|it| failed(reason(&it)))
+        .map(|service| Link { service, group: None })
+        .map_err(|it| failed(reason(&it).replace(url, without_secrets(url))))
 }
 
-/// We offer nothing that a server could ask for: no sampling, no elicitation, no roots.
-fn client() -> ClientConfig {
-    ClientConfig::new(
-        ClientCapabilities::default(),
-        Implementation::new("chancery", env!("CARGO_PKG_VERSION")),
-    )
+/// Our side of a connection. It has nothing that a server could ask for: no sampling, no
+/// elicitation, no roots.
+#[derive(Debug)]
+struct Silent;
+
+impl ClientHandler for Silent {
+    fn get_info(&self) -> ClientConfig {
+        ClientConfig::new(
+            ClientCapabilities::default(),
+            Implementation::new("chancery", env!("CARGO_PKG_VERSION")),
+        )
+    }
+
+    // By default this declines, which is an answer in a person's name.
+    async fn create_elicitation(
+        &self,
+        _: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "nobody is here to be asked", None))
+    }
 }
 
 /// The newest protocol where the server has it, the handshake of the older ones elsewhere.
@@ -191,6 +210,12 @@ impl Link {
     pub(super) fn is_open(&self) -> bool {
         !self.service.peer().is_transport_closed()
     }
+
+    /// Whether the other side may be gone without this side being told: true of sessions over
+    /// HTTP, not of pipes.
+    pub(super) fn can_go_stale(&self) -> bool {
+        self.group.is_none()
+    }
 }
 
 impl fmt::Display for LastWords {
@@ -202,12 +227,19 @@ impl fmt::Display for LastWords {
     }
 }
 
+/// An address as it may be shown: some carry their token behind the `?`.
+fn without_secrets(url: &str) -> &str {
+    let end = url.find(['?', '#']).unwrap_or(url.len());
+    // A name and password before an `@` leave nothing that can be shown.
+    if url[..end].contains('@') { "…" } else { &url[..end] }
+}
+
 // Without the values: headers and environments hold secrets.
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Way::Stdio(program) => f.debug_tuple("Stdio").field(&program.argv).finish(),
-            Way::Http { url, .. } => f.debug_tuple("Http").field(url).finish(),
+            Way::Http { url, .. } => f.debug_tuple("Http").field(&without_secrets(url)).finish(),
         }
     }
 }
@@ -230,5 +262,34 @@ pub(in super::super) fn resolve(
         None => {
             Err(ConnectError::Variable { what: what.to_owned(), variable: variable.to_owned() })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_an_address_holds_is_not_shown() {
+        for url in ["http://127.0.0.1:9/mcp?key=s3cret", "http://lin:s3cret@127.0.0.1:9/mcp"] {
+            let endpoint = Endpoint::http(url, []).unwrap();
+            let error = endpoint.connect().await.unwrap_err().to_string();
+            assert!(!error.contains("s3cret"), "{error}");
+            assert!(!format!("{endpoint:?}").contains("s3cret"), "{endpoint:?}");
+        }
+    }
+
+    #[test]
+    fn values_come_from_the_environment() {
+        let environment = BTreeMap::from([("TOKEN".to_owned(), "t0ken".to_owned())]);
+        let resolved = |value: &str| resolve("header `A`", value, &environment);
+        assert_eq!(resolved("env:TOKEN"), Ok("t0ken".to_owned()));
+        assert_eq!(resolved("Bearer env:TOKEN"), Ok("Bearer t0ken".to_owned()));
+        assert_eq!(resolved("plain"), Ok("plain".to_owned()));
+        assert_eq!(resolved("notenv:TOKEN"), Ok("notenv:TOKEN".to_owned()));
+        assert_eq!(
+            resolved("env:MISSING").unwrap_err().to_string(),
+            "header `A` names the environment variable `MISSING`, which is not set"
+        );
     }
 }

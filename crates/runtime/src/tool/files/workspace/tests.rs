@@ -1,5 +1,10 @@
+//! Ways out of a workspace, and that none of them is one.
+
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -160,6 +165,32 @@ fn a_root_that_is_swapped_for_a_link_changes_nothing() {
     fs::rename(dir.path().join("ws"), dir.path().join("moved")).unwrap();
     symlink(dir.path().join("ws-evil"), dir.path().join("ws")).unwrap();
     assert_eq!(read(&workspace, "plain.txt"), "inside");
+}
+
+#[test]
+fn a_directory_that_turns_into_a_link_while_it_is_walked_leads_nowhere() {
+    let (dir, workspace) = house();
+    let (real, link) = (dir.path().join("ws/sub"), dir.path().join("ws/out"));
+    let stop = AtomicBool::new(false);
+    let outside = dir.path().join("ws-evil");
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                let (cwd, exchange) = (rustix::fs::CWD, rustix::fs::RenameFlags::EXCHANGE);
+                rustix::fs::renameat_with(cwd, &real, cwd, &link, exchange).unwrap();
+            }
+        });
+        let begun = Instant::now();
+        let mut seen = BTreeSet::new();
+        while begun.elapsed() < Duration::from_millis(700) {
+            seen.insert(read(&workspace, "sub/file"));
+            write(&workspace, "sub/planted/deep.txt");
+        }
+        stop.store(true, Ordering::Relaxed);
+        assert!(!seen.contains(SECRET), "{seen:?}");
+        assert!(seen.contains("inside"), "{seen:?}");
+    });
+    assert!(!outside.join("planted").exists());
 }
 
 /// Parts that a path could be put together from by someone who wants out.
