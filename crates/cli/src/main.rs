@@ -39,7 +39,13 @@ pub struct Global {
     #[arg(long, global = true, env = "CHANCERY_URL", value_name = "URL")]
     url: Option<String>,
     /// The token to speak with [default: the operator's, from the data directory]
-    #[arg(long, global = true, env = "CHANCERY_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        env = "CHANCERY_TOKEN",
+        value_name = "TOKEN",
+        hide_env_values = true
+    )]
     token: Option<String>,
 }
 
@@ -89,4 +95,3 @@ async fn main() -> ExitCode {
     let outcome = done.unwrap_or_else(|error| outcome::of_error(&error, global.json));
     ExitCode::from(outcome as u8)
 }
-

@@ -20,7 +20,7 @@ pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
 
 pub fn table(head: &[&str], rows: Vec<Vec<String>>) -> anyhow::Result<()> {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(head.to_vec());
     for row in rows {
         table.add_row(row.iter().map(|cell| visible(cell)).collect::<Vec<_>>());
@@ -33,7 +33,10 @@ pub fn visible(text: &str) -> String {
     text.chars()
         .map(|it| match it {
             '\n' | '\t' => it,
-            '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => '\u{fffd}',
+            '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}'
+            | '\u{feff}' => '\u{fffd}',
             it if it.is_control() => '\u{fffd}',
             it => it,
         })

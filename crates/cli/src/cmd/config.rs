@@ -40,7 +40,11 @@ pub fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
             } else if origin {
                 let mut rows = Vec::new();
                 flatten("", &Table::try_from(&config)?, &mut |key, value| {
-                    rows.push(vec![key.to_owned(), value.to_string(), layers.origin(key).to_string()]);
+                    rows.push(vec![
+                        key.to_owned(),
+                        value.to_string(),
+                        layers.origin(key).to_string(),
+                    ]);
                 });
                 output::table(&["SETTING", "VALUE", "FROM"], rows)?;
             } else {

@@ -30,7 +30,9 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
     let config = settings(&scratch.dir)?;
     let workspace = config.workspace();
     std::fs::write(workspace.join("brief.txt"), "Ship the pricing fix: round to cents.\n")?;
-    say("Chancery demo: a scripted model (no AI is called, no key needed, nothing leaves this machine)")?;
+    say(
+        "Chancery demo: a scripted model (no AI is called, no key needed, nothing leaves this machine)",
+    )?;
     say(&format!("Data in {}", scratch.dir.display()))?;
 
     let server = start(&config, []).await?;
@@ -39,7 +41,9 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
     say(&format!("2. {} has read brief.txt and waits for the signal `{KEY}`", waiting.id))?;
 
     server.stop().await;
-    say("3. The server has stopped. The run is rows in a file: it holds nothing, and nothing is lost")?;
+    say(
+        "3. The server has stopped. The run is rows in a file: it holds nothing, and nothing is lost",
+    )?;
     let server = start(&config, []).await?;
     let client = client(&server);
     let same = client.run(&waiting.id).await?;
@@ -56,7 +60,11 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
 
     if !args.headless {
         say(&format!("The server stays at {} until Ctrl-C.", server.url()))?;
-        say(&format!("Look around:  chancery --data {} run trace {}", scratch.dir.display(), done.id))?;
+        say(&format!(
+            "Look around:  chancery --data {} run trace {}",
+            scratch.dir.display(),
+            done.id
+        ))?;
         tokio::signal::ctrl_c().await?;
     }
     server.stop().await;
@@ -114,11 +122,8 @@ fn settings(dir: &Path) -> anyhow::Result<Config> {
     let scenario = dir.join("scenario.yaml");
     std::fs::create_dir_all(dir.join("data/workspace"))?;
     std::fs::write(&scenario, SCENARIO)?;
-    let mut config = Config {
-        listen: ([127, 0, 0, 1], 0).into(),
-        data: dir.join("data"),
-        ..Config::default()
-    };
+    let mut config =
+        Config { listen: ([127, 0, 0, 1], 0).into(), data: dir.join("data"), ..Config::default() };
     let model = ModelConfig { scenario: Some(scenario), ..ModelConfig::new(Provider::Scripted) };
     config.models.insert("default".to_owned(), model);
     Ok(config)

@@ -25,7 +25,8 @@ pub async fn run(global: &Global, _: Args) -> anyhow::Result<Outcome> {
     match settings(global, Table::new()) {
         Err(error) => findings.push(finding("settings", Err(error.to_string()))),
         Ok((config, layers)) => {
-            let file = layers.file.map_or("no file, defaults".to_owned(), |it| it.display().to_string());
+            let file =
+                layers.file.map_or("no file, defaults".to_owned(), |it| it.display().to_string());
             findings.push(finding("settings", Ok(file)));
             findings.push(finding("store", store(global, &config).await));
             findings.push(finding("models", models(&config)));
@@ -62,10 +63,12 @@ async fn store(global: &Global, config: &Config) -> Result<String, String> {
             let skew = skew.map_err(|it| it.to_string())?;
             Ok(format!("{runs} runs; this clock and the store's differ by {skew:#}"))
         }
-        Err(OpenError::InUse(dir)) => match client(global).map_err(|it| it.to_string())?.health().await {
-            Ok(health) => Ok(format!("in use by a server, version {}", health.version)),
-            Err(error) => Err(format!("`{}` is in use, but: {error}", dir.display())),
-        },
+        Err(OpenError::InUse(dir)) => {
+            match client(global).map_err(|it| it.to_string())?.health().await {
+                Ok(health) => Ok(format!("in use by a server, version {}", health.version)),
+                Err(error) => Err(format!("`{}` is in use, but: {error}", dir.display())),
+            }
+        }
         Err(error) => Err(error.to_string()),
     }
 }

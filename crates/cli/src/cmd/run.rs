@@ -63,11 +63,14 @@ pub enum Command {
 pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
     let client = client(global)?;
     let shown = match command {
-        Command::Ls { status, agent, limit } => return list(global, &client, status, agent, limit).await,
+        Command::Ls { status, agent, limit } => {
+            return list(global, &client, status, agent, limit).await;
+        }
         Command::Trace { id, follow } => return trace(global, &client, &id, follow).await,
         Command::Tree { id } => return tree(global, &client.tree(&id).await?),
         Command::Start { input, agent, user, project, wait } => {
-            let new = CreateRun { agent: Some(agent), input, user, project, ..CreateRun::default() };
+            let new =
+                CreateRun { agent: Some(agent), input, user, project, ..CreateRun::default() };
             let run = client.create_run(&new).await?;
             if wait { settled(&client, run).await? } else { run }
         }
@@ -137,7 +140,12 @@ async fn list(
     Ok(Outcome::Done)
 }
 
-async fn trace(global: &Global, client: &Client, id: &str, follow: bool) -> anyhow::Result<Outcome> {
+async fn trace(
+    global: &Global,
+    client: &Client,
+    id: &str,
+    follow: bool,
+) -> anyhow::Result<Outcome> {
     let mut after = 0;
     loop {
         let page = client.events(id, after).await?;
@@ -147,7 +155,10 @@ async fn trace(global: &Global, client: &Client, id: &str, follow: bool) -> anyh
                 output::line(format_args!("{}", serde_json::to_string(event)?))?;
             } else {
                 let data = visible(&short(&event.data.to_string(), 100));
-                output::line(format_args!("{:>5}  {}  {:<22} {data}", event.seq, event.at, event.kind))?;
+                output::line(format_args!(
+                    "{:>5}  {}  {:<22} {data}",
+                    event.seq, event.at, event.kind
+                ))?;
             }
         }
         if page.next_cursor.is_some() {

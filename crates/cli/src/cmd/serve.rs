@@ -54,7 +54,8 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
 }
 
 fn banner(config: &Config, layers: &Layers, url: &str) {
-    let file = layers.file.as_ref().map_or("none (defaults)".to_owned(), |it| it.display().to_string());
+    let file =
+        layers.file.as_ref().map_or("none (defaults)".to_owned(), |it| it.display().to_string());
     let store = match &config.database {
         Some(_) => "PostgreSQL, shared".to_owned(),
         None => format!("{} (SQLite, kept)", config.data.display()),
