@@ -1,3 +1,5 @@
+//! Scenarios as people write them, played against conversations as runs have them.
+
 use std::sync::Arc;
 
 use chancery_domain::event::{Call, CallResult};
