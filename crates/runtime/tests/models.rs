@@ -235,6 +235,20 @@ async fn an_id_that_an_earlier_call_has_is_replaced() {
     }
 }
 
+#[tokio::test]
+async fn one_connection_serves_one_question_after_the_other() {
+    for protocol in BOTH {
+        let server = FakeModel::start().await.unwrap();
+        server.otherwise(|_, _| fine());
+        let model = model(protocol, &url(&server, protocol), PATIENCE);
+        for _ in 0..3 {
+            ask(&*model, &[user("hello")]).await.unwrap();
+        }
+        let [first, second, third] = server.requests().try_into().unwrap();
+        assert_eq!((first.peer, first.peer), (second.peer, third.peer), "{protocol:?}");
+    }
+}
+
 // Trouble that passes.
 
 #[tokio::test]
@@ -552,6 +566,14 @@ async fn calls_of(deltas: &[Value]) -> Vec<RawCall> {
 
 fn fragment(fields: Value) -> Value {
     json!({"tool_calls": [fields]})
+}
+
+#[tokio::test]
+async fn an_empty_finish_reason_is_none() {
+    let chunk = json!({"choices": [{"delta": {"content": "half"}, "finish_reason": ""}]});
+    let half = Behaviour::events([format!("data: {chunk}\n\n")]);
+    let result = outcome(CHAT, PATIENCE, [half, fine()]).await;
+    assert_eq!(result, (Ok(reply("fine", &[])), 2));
 }
 
 #[tokio::test]

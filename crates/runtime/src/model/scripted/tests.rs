@@ -212,10 +212,10 @@ async fn a_delay_is_kept_and_an_entry_may_have_its_own() {
 #[test]
 fn what_is_wrong_with_a_scenario_is_said_when_it_is_read() {
     for (text, expected) in [
-        ("agents: {w: [{sya: hi}]}", "sya"),
-        ("agent: {}", "agent"),
-        ("agents: {w: [{when: {user: x}, say: hi}]}", "user"),
-        ("agents: {w: [{call: {tool: x, arg: {}}}]}", "arg"),
+        ("agents: {w: [{sya: hi}]}", "unknown field `sya`"),
+        ("agent: {}", "unknown field `agent`"),
+        ("agents: {w: [{when: {user: x}, say: hi}]}", "unknown field `user`"),
+        ("agents: {w: [{call: {tool: x, arg: {}}}]}", "unknown field `arg`"),
         ("agents: {w: [{say: [1]}]}", "one for each language"),
         ("agents: {w: [{say: hi}, {}]}", "entry 2 of agent `w` neither says nor calls anything"),
         ("agents: {w: [{calls: []}]}", "entry 1 of agent `w` neither says nor calls anything"),
