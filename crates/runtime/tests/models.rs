@@ -591,6 +591,16 @@ async fn fragments_without_an_index_belong_to_the_call_before_them() {
 }
 
 #[tokio::test]
+async fn every_fragment_may_repeat_the_id_and_the_name() {
+    let piece = |text: &str| {
+        let function = json!({"name": "one", "arguments": text});
+        fragment(json!({"index": 0, "id": "a", "function": function}))
+    };
+    let calls = calls_of(&[piece("{\"x\""), piece(":1"), piece("}")]).await;
+    assert_eq!(calls, reply("", &[("a", "one", "{\"x\":1}")]).calls);
+}
+
+#[tokio::test]
 async fn whole_calls_in_one_chunk_may_share_an_index() {
     let calls = calls_of(&[json!({"tool_calls": [
         {"index": 0, "id": "a", "function": {"name": "one", "arguments": "{}"}},

@@ -140,7 +140,7 @@ agents:
     - {when: {user_matches: one}, call: {tool: look}}
     - {when: {tool_result: other}, say: never}
     - {when: {user_matches: two}, say: second}
-    - {when: {tool_result: look}, say: looked}
+    - {when: {tool_result: look}, say: looked, repeat: 2}
 "#;
     let model = ScriptedModel::parse(text).unwrap();
     let first = ask(&model, "w", &[user("one")]).await;
