@@ -332,7 +332,7 @@ async fn an_answer_that_is_whole_does_not_need_its_farewell() {
         let answer = Answer::text("fine");
         let events = answer.events(protocol).len() - 1;
         for end in [End::Clean, End::Stall, End::Cut] {
-            let patience = Patience { between: Duration::from_millis(500), ..PATIENCE };
+            let patience = Patience { between: Duration::from_secs(1), ..PATIENCE };
             let partial = Behaviour::Partial { answer: answer.clone(), events, end };
             let result = outcome(protocol, patience, [partial]).await;
             assert_eq!(result, (Ok(reply("fine", &[])), 1), "{protocol:?} {end:?}");

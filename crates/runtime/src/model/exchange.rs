@@ -28,7 +28,7 @@ const EXPLANATION_MAX: usize = 64 * 1024;
 /// Enough to say what is wrong; the rest is someone's page layout.
 const DETAIL_MAX: usize = 300;
 /// After the last event, for the end of the body: then the connection can be used again.
-const FAREWELL: Duration = Duration::from_millis(50);
+const FAREWELL: Duration = Duration::from_millis(250);
 
 /// What is wrong with a model's settings before anything was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
