@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -112,6 +112,8 @@ impl Raw {
 /// A request as it arrived.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seen {
+    /// Two requests over one connection have the same.
+    pub peer: SocketAddr,
     pub path: String,
     /// By lower-case name.
     pub headers: BTreeMap<String, String>,
@@ -155,7 +157,10 @@ impl FakeModel {
         });
         let shared =
             Arc::new(Mutex::new(Shared { seen: Vec::new(), queue: VecDeque::new(), otherwise }));
-        let router = Router::new().fallback(answer).with_state(Arc::clone(&shared));
+        let router = Router::new()
+            .fallback(answer)
+            .with_state(Arc::clone(&shared))
+            .into_make_service_with_connect_info::<SocketAddr>();
         let listening = tokio::spawn(async move {
             if let Err(error) = axum::serve(listener, router).await {
                 eprintln!("the fake model stopped: {error}");
@@ -202,8 +207,12 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn answer(State(shared): State<Arc<Mutex<Shared>>>, request: Request) -> Response {
-    let seen = see(request).await;
+async fn answer(
+    State(shared): State<Arc<Mutex<Shared>>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    request: Request,
+) -> Response {
+    let seen = see(peer, request).await;
     let Some(protocol) = Protocol::of_path(&seen.path) else {
         return (StatusCode::NOT_FOUND, "this is a fake model server").into_response();
     };
@@ -238,11 +247,12 @@ async fn answer(State(shared): State<Arc<Mutex<Shared>>>, request: Request) -> R
 /// A request is bounded by what a test sends.
 const REQUEST_MAX: usize = 64 * 1024 * 1024;
 
-async fn see(request: Request) -> Seen {
+async fn see(peer: SocketAddr, request: Request) -> Seen {
     let (head, body) = request.into_parts();
     let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let body = axum::body::to_bytes(body, REQUEST_MAX).await.unwrap_or_default();
     Seen {
+        peer,
         path: head.uri.path().to_owned(),
         headers: head.headers.iter().map(|(name, it)| (name.to_string(), text(it))).collect(),
         body: serde_json::from_slice(&body).unwrap_or_default(),
@@ -262,7 +272,12 @@ fn respond(raw: Raw) -> Response {
     let end = match raw.end {
         End::Clean => stream::empty().boxed(),
         End::Stall => stream::pending().boxed(),
-        End::Cut => stream::iter([Err(std::io::Error::other("cut by the test"))]).boxed(),
+        // Only what was said before is on its way: hyper drops what it holds when a body fails.
+        End::Cut => stream::once(async {
+            tokio::task::yield_now().await;
+            Err(std::io::Error::other("cut by the test"))
+        })
+        .boxed(),
     };
     let mut response = Response::new(Body::from_stream(pieces.chain(end)));
     *response.status_mut() = StatusCode::from_u16(raw.status).unwrap_or_default();

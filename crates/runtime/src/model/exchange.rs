@@ -2,6 +2,8 @@
 //! hold for every protocol. Knows nothing of what is asked or answered, never follows a
 //! redirect (it would carry the key elsewhere) and never lets the key into an error.
 
+mod body;
+
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
@@ -11,6 +13,7 @@ use reqwest::{Client, Url, redirect};
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 
+use self::body::{Body, causes, silent};
 use super::fault::Fault;
 use super::secret::Secret;
 use super::sse::{self, Decoder};
@@ -18,9 +21,6 @@ use super::{ModelError, Patience, Reply, Request};
 
 /// A longer pause would outlive the leases and the people that wait for the answer.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
-/// A frame around each token makes a stream some thirty times as long as its words: this is
-/// still a megabyte of words, more than any model says at once.
-const ANSWER_MAX: usize = 32 * 1024 * 1024;
 /// One event may hold a whole call with a file in its arguments.
 const EVENT_MAX: usize = 4 * 1024 * 1024;
 /// Where the explanation of an error is, if there is one.
@@ -28,7 +28,7 @@ const EXPLANATION_MAX: usize = 64 * 1024;
 /// Enough to say what is wrong; the rest is someone's page layout.
 const DETAIL_MAX: usize = 300;
 /// After the last event, for the end of the body: then the connection can be used again.
-const FAREWELL: Duration = Duration::from_millis(50);
+const FAREWELL: Duration = Duration::from_millis(250);
 
 /// What is wrong with a model's settings before anything was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -124,8 +124,7 @@ impl Exchange {
                 Fault::Refused(detail) => return Err(self.refused(&detail)),
                 Fault::Malformed(detail) => return Err(self.malformed(&detail)),
             };
-            let pause = pauses.next().map(|it| it + retry_after.unwrap_or_default().min(PAUSE_MAX));
-            match pause {
+            match pauses.next().map(|it| pause(it, retry_after)) {
                 Some(pause) if started.elapsed().saturating_add(pause) < self.patience.whole => {
                     tracing::warn!(
                         run.id = %request.run,
@@ -157,7 +156,7 @@ impl Exchange {
         let status = response.status();
         let headers = response.headers().clone();
         let header = |name| headers.get(name).and_then(|it: &HeaderValue| it.to_str().ok());
-        let mut body = Body { response, sent, begun: false, size: 0, patience: self.patience };
+        let mut body = Body::new(response, sent, self.patience);
         if status.is_redirection() {
             let to = header(LOCATION).unwrap_or("nowhere");
             return Err(Fault::Refused(format!(
@@ -205,6 +204,12 @@ impl Exchange {
             None => line,
         }
     }
+}
+
+/// As long as we were asked to wait, within reason. The back-off comes on top, for its jitter:
+/// the others that were sent away were told the same time.
+fn pause(backoff: Duration, retry_after: Option<Duration>) -> Duration {
+    backoff + retry_after.unwrap_or_default().min(PAUSE_MAX)
 }
 
 /// Who asks, for a gateway in between that attributes cost.
@@ -268,74 +273,11 @@ async fn read_document<R: Reading>(mut body: Body, mut reading: R) -> Result<Rep
     reading.reply()
 }
 
-/// Bytes as they come, each in its time, and not too many.
-struct Body {
-    response: reqwest::Response,
-    sent: Instant,
-    begun: bool,
-    size: usize,
-    patience: Patience,
-}
-
-impl Body {
-    async fn next(&mut self) -> Result<Option<Bytes>, Fault> {
-        // A far side may send its headers long before it has anything to say.
-        let (patience, left) = match self.begun {
-            true => (self.patience.between, self.patience.between),
-            false => {
-                let first = self.patience.first_byte;
-                (first, first.saturating_sub(self.sent.elapsed()))
-            }
-        };
-        let bytes = match timeout(left, self.response.chunk()).await {
-            Ok(Ok(Some(bytes))) => bytes,
-            Ok(Ok(None)) => return Ok(None),
-            Ok(Err(error)) => return Err(Fault::passing(causes(error))),
-            Err(_) => return Err(silent(patience)),
-        };
-        self.begun = true;
-        self.size += bytes.len();
-        match self.size > ANSWER_MAX {
-            true => Err(Fault::Malformed(format!("the answer is longer than {ANSWER_MAX} bytes"))),
-            false => Ok(Some(bytes)),
-        }
-    }
-
-    /// For explanations: as much as there is of it, whatever happens then.
-    async fn start(&mut self, limit: usize) -> Vec<u8> {
-        let mut start = Vec::new();
-        while start.len() < limit
-            && let Ok(Some(bytes)) = self.next().await
-        {
-            start.extend_from_slice(&bytes);
-        }
-        start.truncate(limit);
-        start
-    }
-}
-
-fn silent(patience: Duration) -> Fault {
-    Fault::passing(format!("not a byte came within {patience:?}"))
-}
-
 /// For a piece of an answer that is not the JSON that it should be.
 pub(super) fn unreadable(error: &serde_json::Error, piece: &[u8]) -> Fault {
-    let start = String::from_utf8_lossy(&piece[..piece.len().min(DETAIL_MAX)]);
+    // Far more than will be shown, so that no half of a key is left at the cut.
+    let start = String::from_utf8_lossy(&piece[..piece.len().min(EXPLANATION_MAX)]);
     Fault::Malformed(format!("{error} in `{start}`"))
-}
-
-/// An error with what is behind it: the outermost one alone says only that it failed. Without
-/// the address, which may hold a key of its own.
-fn causes(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(&error);
-    while let Some(error) = source {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        source = error.source();
-    }
-    text
 }
 
 /// A header with the key in it, which no log will show.
@@ -344,4 +286,27 @@ pub(super) fn key_header(model: &str, text: &str) -> Result<HeaderValue, SetupEr
         HeaderValue::from_str(text).map_err(|_| SetupError::Key { model: model.to_owned() })?;
     value.set_sensitive(true);
     Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_is_as_long_as_asked_for_but_never_unreasonable() {
+        let (backoff, second) = (Duration::from_millis(5), Duration::from_secs(1));
+        for (retry_after, expected) in [
+            (None, backoff),
+            (Some(7 * second), 7 * second + backoff),
+            (Some(3600 * second), PAUSE_MAX + backoff),
+        ] {
+            assert_eq!(pause(backoff, retry_after), expected, "{retry_after:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_in_any_script_fits_into_a_header() {
+        assert_eq!(percent_encoded("pa/lin-1"), "pa/lin-1");
+        assert_eq!(percent_encoded("林 1%\n"), "%E6%9E%97%201%25%0A");
+    }
 }

@@ -42,9 +42,9 @@ impl Fault {
     pub(super) fn of_error(error: &Value) -> Fault {
         let detail = words(error);
         let code = error.get("code").and_then(Value::as_u64);
-        let kind = error.get("type").or_else(|| error.get("code")).and_then(Value::as_str);
+        let named = |key| error.get(key).and_then(Value::as_str);
         let refused = code.is_some_and(|code| (400..500).contains(&code) && !is_passing(code))
-            || kind.is_some_and(|kind| REFUSALS.contains(&kind));
+            || ["type", "code"].into_iter().filter_map(named).any(|it| REFUSALS.contains(&it));
         if refused { Fault::Refused(detail) } else { Fault::passing(detail) }
     }
 }
@@ -59,6 +59,7 @@ impl From<SseError> for Fault {
 const REFUSALS: &[&str] = &[
     "authentication_error",
     "billing_error",
+    "context_length_exceeded",
     "insufficient_quota",
     "invalid_api_key",
     "invalid_request_error",
@@ -171,6 +172,10 @@ mod tests {
                 refused("no (invalid_request_error)"),
             ),
             (json!({"message": "no", "code": 400}), refused("no")),
+            (
+                json!({"message": "no", "type": null, "code": "model_not_found"}),
+                refused("no (model_not_found)"),
+            ),
             (json!({"message": "wait", "code": 429}), Fault::passing("wait")),
             (
                 json!({"message": "wait", "type": "overloaded_error"}),

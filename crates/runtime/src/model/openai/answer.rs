@@ -53,7 +53,8 @@ impl<'a> Answer<'a> {
             if let Some(delta) = choice.delta.or(choice.message) {
                 self.delta(delta)?;
             }
-            if let Some(reason) = choice.finish_reason {
+            // Some write an empty one until there is one.
+            if let Some(reason) = choice.finish_reason.filter(|it| !it.is_empty()) {
                 self.finish_reason = Some(reason);
             }
         }

@@ -1,3 +1,5 @@
+//! Scenarios as people write them, played against conversations as runs have them.
+
 use std::sync::Arc;
 
 use chancery_domain::event::{Call, CallResult};
@@ -138,7 +140,7 @@ agents:
     - {when: {user_matches: one}, call: {tool: look}}
     - {when: {tool_result: other}, say: never}
     - {when: {user_matches: two}, say: second}
-    - {when: {tool_result: look}, say: looked}
+    - {when: {tool_result: look}, say: looked, repeat: 2}
 "#;
     let model = ScriptedModel::parse(text).unwrap();
     let first = ask(&model, "w", &[user("one")]).await;
@@ -210,10 +212,10 @@ async fn a_delay_is_kept_and_an_entry_may_have_its_own() {
 #[test]
 fn what_is_wrong_with_a_scenario_is_said_when_it_is_read() {
     for (text, expected) in [
-        ("agents: {w: [{sya: hi}]}", "sya"),
-        ("agent: {}", "agent"),
-        ("agents: {w: [{when: {user: x}, say: hi}]}", "user"),
-        ("agents: {w: [{call: {tool: x, arg: {}}}]}", "arg"),
+        ("agents: {w: [{sya: hi}]}", "unknown field `sya`"),
+        ("agent: {}", "unknown field `agent`"),
+        ("agents: {w: [{when: {user: x}, say: hi}]}", "unknown field `user`"),
+        ("agents: {w: [{call: {tool: x, arg: {}}}]}", "unknown field `arg`"),
         ("agents: {w: [{say: [1]}]}", "one for each language"),
         ("agents: {w: [{say: hi}, {}]}", "entry 2 of agent `w` neither says nor calls anything"),
         ("agents: {w: [{calls: []}]}", "entry 1 of agent `w` neither says nor calls anything"),
