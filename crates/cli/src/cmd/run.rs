@@ -92,21 +92,14 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
     Ok(outcome::of_status(&shown.status))
 }
 
-/// Follows a run until it ends or waits for someone.
+/// Follows a run until it ends or waits for someone. The stream says when to look.
 pub async fn settled(client: &Client, mut run: Run) -> anyhow::Result<Run> {
-    let mut seen = 0;
-    while matches!(&*run.status, "pending" | "running") {
-        let mut live = client.follow(&run.id, seen).await?;
-        while let Some(chunk) = live.chunk().await? {
-            let text = String::from_utf8_lossy(&chunk);
-            let ids = text.lines().filter_map(|it| it.strip_prefix("id:")?.trim().parse().ok());
-            seen = ids.last().unwrap_or(seen);
-            // A wait does not end the stream, but it ends ours.
-            if text.contains("wait.began") || text.contains("permission.requested") {
-                break;
-            }
+    let under_way = |run: &Run| matches!(&*run.status, "pending" | "running");
+    while under_way(&run) {
+        let mut live = client.follow(&run.id, 0).await?;
+        while under_way(&run) && live.chunk().await?.is_some() {
+            run = client.run(&run.id).await?;
         }
-        run = client.run(&run.id).await?;
     }
     Ok(run)
 }

@@ -158,7 +158,7 @@ pub async fn tree(
     let row = caller.run(&app, &id).await?;
     let rows = app.store.tree(row.id, TREE_MAX).await?;
     let tree = view::tree(row.id, rows);
-    tree.map(Json).ok_or_else(|| ApiError::NotFound { what: "run", id })
+    tree.map(Json).ok_or(ApiError::NotFound { what: "run", id })
 }
 
 /// Ends a run. One that is cancelled already stays so.
