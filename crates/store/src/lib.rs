@@ -12,6 +12,7 @@ mod migrate;
 mod postgres;
 mod projection;
 pub mod queue;
+pub mod raw;
 pub mod read;
 mod sql;
 mod sqlite;
