@@ -37,7 +37,7 @@ pub struct Request<'a> {
     pub system: &'a str,
     /// In order; every call of an assistant's message has its result before the next words.
     pub messages: &'a [Message],
-    pub tools: &'a [ToolOffer],
+    pub tools: &'a [&'a ToolOffer],
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -101,6 +101,7 @@ pub struct Later {
 #[derive(Debug)]
 struct Registered {
     tool: Arc<dyn Tool>,
+    offer: ToolOffer,
     arguments: jsonschema::Validator,
 }
 
@@ -134,26 +135,20 @@ impl Tools {
     }
 
     pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
+        self.all().map(|it| it.tool.spec())
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Registered> {
         let later = self.later.iter().filter_map(|it| it.get());
-        std::iter::once(&self.by_name)
-            .chain(later)
-            .flat_map(|tools| tools.values())
-            .map(|it| it.tool.spec())
+        std::iter::once(&self.by_name).chain(later).flat_map(|tools| tools.values())
     }
 
     fn get(&self, name: &str) -> Option<&Registered> {
         self.by_name.get(name).or_else(|| self.later.iter().find_map(|it| it.get()?.get(name)))
     }
 
-    pub fn offers(&self, shown: impl Fn(&str) -> bool) -> Vec<ToolOffer> {
-        self.specs()
-            .filter(|spec| shown(&spec.name))
-            .map(|spec| ToolOffer {
-                name: spec.name.clone(),
-                description: spec.description.clone(),
-                parameters: spec.parameters.clone(),
-            })
-            .collect()
+    pub fn offers(&self, shown: impl Fn(&str) -> bool) -> Vec<&ToolOffer> {
+        self.all().map(|it| &it.offer).filter(|offer| shown(&offer.name)).collect()
     }
 
     /// Whether a call names a tool that exists, with arguments that it takes.
@@ -221,7 +216,12 @@ impl Registered {
         let arguments = jsonschema::validator_for(&spec.parameters).map_err(|it| {
             RegisterError::Schema { tool: spec.name.clone(), detail: it.to_string() }
         })?;
-        Ok(Registered { tool, arguments })
+        let offer = ToolOffer {
+            name: spec.name.clone(),
+            description: spec.description.clone(),
+            parameters: spec.parameters.clone(),
+        };
+        Ok(Registered { tool, offer, arguments })
     }
 }
 

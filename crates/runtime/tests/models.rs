@@ -81,11 +81,12 @@ fn user(text: &str) -> Message {
 
 async fn ask(model: &dyn Model, messages: &[Message]) -> Result<Reply, ModelError> {
     let agent = AgentId::from("it_manager");
-    let tools = [ToolOffer {
+    let tool = ToolOffer {
         name: "read_logs".to_owned(),
         description: "Reads logs.".to_owned(),
         parameters: json!({"type": "object"}),
-    }];
+    };
+    let tools = [&tool];
     let run = RUN.parse().unwrap();
     let request = Request { run, agent: &agent, system: "Be brief.", messages, tools: &tools };
     model.generate(request).await

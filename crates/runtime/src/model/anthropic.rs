@@ -74,7 +74,7 @@ fn body(config: &Config, request: &Request<'_>) -> Value {
         body["system"] = json!(request.system);
     }
     if !request.tools.is_empty() {
-        body["tools"] = request.tools.iter().map(tool).collect();
+        body["tools"] = request.tools.iter().copied().map(tool).collect();
     }
     if let Some(temperature) = config.temperature {
         body["temperature"] = json!(temperature);
