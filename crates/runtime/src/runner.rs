@@ -12,7 +12,7 @@ use chancery_domain::event::{
     Asking, BatchClosed, BatchProposed, Call, CallEnded, CallRefused, CallResult, CallRetried,
     CallStarted, Completed, Failed, PermissionRequested, Recorded, Started, WaitBegan,
 };
-use chancery_domain::id::{MessageId, WaitKey, idempotency_key, permission_key};
+use chancery_domain::id::{MessageId, WaitKey, idempotency_key, recover_key};
 use chancery_domain::run::{Run, Work};
 use chancery_store::queue::Lease;
 use futures_util::future::join_all;
@@ -229,7 +229,8 @@ fn settle_unknown(
             journal.record(CallEnded { call: id, result })
         }
         UnknownOutcome::Ask => {
-            let correlation_key = permission_key(journal.history()?.id(), message, &id);
+            let history = journal.history()?;
+            let correlation_key = recover_key(history.id(), message, &id, history.seq());
             let kind = Asking::Recover;
             journal.record(PermissionRequested { call: id, kind, correlation_key })
         }
