@@ -105,7 +105,8 @@ impl Store {
         };
         sqlite
             .write(move |connection| {
-                let used: u32 = connection.pragma_query_value(None, "page_count", |it| it.get(0))?;
+                let used: u32 =
+                    connection.pragma_query_value(None, "page_count", |it| it.get(0))?;
                 let most = pages.map_or(u32::MAX - 1, |more| used + more);
                 connection.pragma_update_and_check(None, "max_page_count", most, |_| Ok(()))
             })

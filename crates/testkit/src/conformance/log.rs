@@ -161,8 +161,7 @@ pub async fn absurd_token_counts_break_nothing(home: &Home) {
             Event::BatchProposed(it) => it.clone(),
             other => panic!("{other:?}"),
         };
-        let events =
-            [batch, call_started("a"), call_ended("a"), BatchClosed { message }.into()];
+        let events = [batch, call_started("a"), call_ended("a"), BatchClosed { message }.into()];
         append(&store, run, events, Fence::Outside).await.unwrap();
     }
     let rows = store.runs(&Default::default(), 10).await.unwrap();

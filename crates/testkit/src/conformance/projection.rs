@@ -135,7 +135,11 @@ pub async fn a_run_cancelled_while_it_waits(home: &Home) {
 pub async fn a_run_that_is_asked_about_twice(home: &Home) {
     let batch = vec![proposed(&[("a", RequireApproval), ("b", RequireApproval)], 3)];
     let key = WaitKey::from("again");
-    let recover = PermissionRequested { call: CallId::from("a"), kind: Asking::Recover, correlation_key: key };
+    let recover = PermissionRequested {
+        call: CallId::from("a"),
+        kind: Asking::Recover,
+        correlation_key: key,
+    };
     let end = vec![call_started("b"), call_ended("b"), closed_after(&batch), completed("y")];
     check(
         home,
@@ -157,7 +161,14 @@ pub async fn a_run_that_fails_and_is_resumed(home: &Home) {
     let resumed = || vec![Resumed { by: ada() }.into()];
     check(
         home,
-        vec![vec![started()], vec![failed()], resumed(), vec![failed()], resumed(), vec![completed("y")]],
+        vec![
+            vec![started()],
+            vec![failed()],
+            resumed(),
+            vec![failed()],
+            resumed(),
+            vec![completed("y")],
+        ],
     )
     .await;
 }

@@ -21,9 +21,8 @@ async fn many(store: &Store, count: usize) -> Vec<RunId> {
 pub async fn runs_are_claimed_oldest_first_as_many_as_asked_for(home: &Home) {
     let store = home.open().await;
     let runs = many(&store, 5).await;
-    let claimed = async |limit| -> Vec<RunId> {
-        claim(&store, limit).await.iter().map(Lease::run).collect()
-    };
+    let claimed =
+        async |limit| -> Vec<RunId> { claim(&store, limit).await.iter().map(Lease::run).collect() };
     assert_eq!(claimed(0).await, []);
     assert_eq!(claimed(2).await, runs[..2]);
     assert_eq!(store.queue_depth().await.unwrap(), (5, 2));
@@ -72,8 +71,7 @@ pub async fn what_waits_or_has_ended_is_not_in_the_queue(home: &Home) {
     let store = home.open().await;
     let run = make(&store, created("x")).await;
     let lease = claim_one(&store).await;
-    let wait =
-        [started(), proposed(&[("a", Allow)], 1), call_started("a"), waits("a", "k", None)];
+    let wait = [started(), proposed(&[("a", Allow)], 1), call_started("a"), waits("a", "k", None)];
     append(&store, run, wait, Fence::Lease(&lease)).await.unwrap();
     assert_eq!(store.queue_depth().await.unwrap(), (0, 0));
     // Words do not wake a run that waits.

@@ -13,7 +13,10 @@ pub async fn a_row_says_all_that_the_run_was_made_with(home: &Home) {
         group: Some(GroupId::from("legal")),
         session_key: Some(SessionKey::from("monday")),
         parent: Some(clock::new_run_id()),
-        delegated: Some(Bounds { allowed_tools: Some(vec![]), denied_tools: vec!["x*".to_owned()] }),
+        delegated: Some(Bounds {
+            allowed_tools: Some(vec![]),
+            denied_tools: vec!["x*".to_owned()],
+        }),
         ..created("x")
     };
     for created in [whole, created("y")] {
@@ -75,9 +78,8 @@ pub async fn runs_are_listed_newest_first_by_filter_and_page(home: &Home) {
 
 pub async fn a_tree_is_a_run_and_all_that_it_led_to(home: &Home) {
     let store = home.open().await;
-    let child = async |parent: RunId| {
-        make(&store, Created { parent: Some(parent), ..created("x") }).await
-    };
+    let child =
+        async |parent: RunId| make(&store, Created { parent: Some(parent), ..created("x") }).await;
     let root = make(&store, created("x")).await;
     let stranger = make(&store, created("x")).await;
     let (a, b) = (child(root).await, child(root).await);
