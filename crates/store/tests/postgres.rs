@@ -161,9 +161,8 @@ async fn another_workers_event_is_not_taken_for_ones_own() {
     let late = start(&cut_off).await;
 
     road.turn();
-    let starting = tokio::spawn(async move {
-        cut_off.append(&late, Fence::Lease(&old), clock::now()).await
-    });
+    let starting =
+        tokio::spawn(async move { cut_off.append(&late, Fence::Lease(&old), clock::now()).await });
     other.beat(Duration::from_secs(60)).await.unwrap();
     assert_eq!(other.rescue().await.unwrap(), 1);
     let new = claim_one(&other).await;
