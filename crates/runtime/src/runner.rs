@@ -60,10 +60,10 @@ pub async fn drive(
     loop {
         let stepped = match journal.run()? {
             Run::Pending => journal.record(Started {}),
-            Run::Running(_) if reins.stop.is_cancelled() => {
-                journal.commit().await?;
-                return Ok(Driven::Handover);
-            }
+            Run::Running(_) if reins.stop.is_cancelled() => match journal.commit().await {
+                Ok(()) => return Ok(Driven::Handover),
+                error => error,
+            },
             Run::Running(Work::Generate) => generate(parts, &mut journal, reins).await,
             Run::Running(Work::Execute(batch)) => match batch.next() {
                 None => {
@@ -75,8 +75,8 @@ pub async fn drive(
                     journal.record(CallRefused { call: call.id.clone(), result })
                 }
                 Some(Turn::Unknown(call)) => {
-                    let message = batch.message();
-                    settle_unknown(parts, &mut journal, message, &call)
+                    let (message, tries) = (batch.message(), batch.retries(&call.id));
+                    settle_unknown(parts, &mut journal, message, &call, tries)
                 }
                 Some(Turn::Execute(_)) => {
                     let message = batch.message();
@@ -210,20 +210,23 @@ fn begin_wait(
     journal.record(WaitBegan { call: call.id.clone(), correlation_key: key, until })
 }
 
-/// A call that started in an earlier life and never ended.
+/// A call that started in an earlier life and never ended. One that ends its worker every time
+/// moves the log with every try, so its tries are counted here.
 fn settle_unknown(
     parts: &Parts,
     journal: &mut Journal<'_>,
     message: MessageId,
     call: &Call,
+    tries: u32,
 ) -> Result<(), JournalError> {
     let id = call.id.clone();
     let spec = parts.tools.spec(&call.tool);
     let again = spec.is_some_and(|spec| spec.idempotent || spec.effect == Effect::Log);
+    let more = tries < parts.limits.attempts;
     match parts.limits.on_unknown_outcome {
-        _ if again => journal.record(CallRetried { call: id }),
-        UnknownOutcome::Retry => journal.record(CallRetried { call: id }),
-        UnknownOutcome::Fail => {
+        _ if again && more => journal.record(CallRetried { call: id }),
+        UnknownOutcome::Retry if more => journal.record(CallRetried { call: id }),
+        UnknownOutcome::Fail | UnknownOutcome::Retry => {
             let result =
                 gate::refusal_result(&call.tool, &chancery_domain::batch::Refusal::Unknown);
             journal.record(CallEnded { call: id, result })

@@ -181,8 +181,11 @@ async fn drive_one(shared: &Arc<Shared>, claimed: Claimed) {
     match driven {
         Ok((Ok(Driven::Parked), _)) => {}
         Ok((Ok(Driven::Handover), lease)) => give_back(shared, lease, Release::Handover).await,
-        Ok((Err(JournalError::Append(AppendError::LeaseLost(_))), _)) => {
-            tracing::warn!(run.id = %run, "Another worker has {run}; this one lets go of it");
+        Ok((Err(JournalError::Append(AppendError::LeaseLost(_))), lease)) => {
+            tracing::warn!(run.id = %run, "The lease on {run} is lost; this worker lets go of it");
+            // Where no other has taken it, this worker owns it still, and nobody would rescue it.
+            let pause = backoff(lease.failures());
+            give_back(shared, lease, Release::Failure { pause }).await;
         }
         Ok((Err(error), lease)) => {
             tracing::error!(run.id = %run, %error, "Run {run} could not be driven on: {error}");

@@ -23,6 +23,7 @@ use chancery_runtime::runner::{self, Reins};
 use chancery_runtime::worker::Alive;
 use chancery_store::fault::Fuse;
 use chancery_store::log::Amendment;
+use chancery_store::queue::Release;
 use chancery_store::{AppendError, Location, Store};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -42,6 +43,8 @@ pub struct Scenario {
     pub on_unknown: UnknownOutcome,
     /// What a person says about a call whose outcome is unknown.
     pub recover: Recover,
+    /// How often a call whose outcome is unknown may run again by itself.
+    pub attempts: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,18 +68,26 @@ pub enum Fault {
     CancelAndHalt,
     /// What the run waits for at this moment, if anything, is answered; then the crash.
     AnswerAndCrash,
+    /// The server is told to stop, and hands over;
+    Stop,
+    /// while a person speaks, or cancels the run.
+    SpeakAndStop,
+    CancelAndStop,
     /// The process stands still while another takes the run over, and then goes on.
     Takeover,
 }
 
 impl Fault {
-    pub const ALL: [Fault; 7] = [
+    pub const ALL: [Fault; 10] = [
         Fault::Crash,
         Fault::Speak,
         Fault::SpeakAndCrash,
         Fault::Cancel,
         Fault::CancelAndHalt,
         Fault::AnswerAndCrash,
+        Fault::Stop,
+        Fault::SpeakAndStop,
+        Fault::CancelAndStop,
         Fault::Takeover,
     ];
 
@@ -86,11 +97,11 @@ impl Fault {
 }
 
 /// How a game went.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// Whether the planned faults were come to.
     pub faults: usize,
-    pub events: usize,
+    pub log: Vec<&'static str>,
     pub status: &'static str,
     pub model_calls: u64,
     pub effects: u32,
@@ -138,13 +149,7 @@ impl Simulator {
         let first = first.ok_or("nothing is staged")?;
         self.store.create(&first, None, clock::now()).await.map_err(|it| it.to_string())?;
         let world = Arc::new(World::default());
-        let game = Game {
-            store: &self.store,
-            scenario,
-            run,
-            world,
-            script: Arc::new(scenario.script.clone()),
-        };
+        let game = Game { store: &self.store, scenario, run, world };
         let mut report = Report::default();
         let mut orphans = Vec::new();
         for life in 0.. {
@@ -169,7 +174,6 @@ struct Game<'s> {
     scenario: &'s Scenario,
     run: RunId,
     world: Arc<World>,
-    script: Arc<Vec<Vec<Act>>>,
 }
 
 #[derive(Debug)]
@@ -188,8 +192,9 @@ impl Game<'_> {
         let fuse = planned.map_or_else(Fuse::never, |(point, _)| Fuse::at(point));
         let store = self.store.disguised(clock::new_worker_id(), Some(fuse.clone()));
         store.rescue().await.map_err(|it| it.to_string())?;
-        let halt = CancellationToken::new();
-        let mut work = Box::pin(self.work(&store, &fuse, halt.clone()));
+        let (halt, stop) = (CancellationToken::new(), CancellationToken::new());
+        let reins = Reins { halt: halt.clone(), stop: stop.clone(), alive: Arc::new(Always) };
+        let mut work = Box::pin(self.work(&store, &fuse, reins));
         tokio::select! {
             biased;
             () = fuse.blown() => {}
@@ -205,6 +210,15 @@ impl Game<'_> {
                 self.cancel().await?;
                 halt.cancel();
             }
+            Fault::Stop => stop.cancel(),
+            Fault::SpeakAndStop => {
+                self.speak().await?;
+                stop.cancel();
+            }
+            Fault::CancelAndStop => {
+                self.cancel().await?;
+                stop.cancel();
+            }
             Fault::Takeover => {
                 Box::pin(self.life(None)).await?;
             }
@@ -218,20 +232,17 @@ impl Game<'_> {
         Ok((true, Vec::new()))
     }
 
-    async fn work(
-        &self,
-        store: &Store,
-        fuse: &Fuse,
-        halt: CancellationToken,
-    ) -> Result<(), String> {
-        let on_unknown = self.scenario.on_unknown;
-        let parts = world::parts(&self.world, &self.script, store, fuse, on_unknown);
-        let reins = Reins { halt, stop: CancellationToken::new(), alive: Arc::new(Always) };
+    async fn work(&self, store: &Store, fuse: &Fuse, reins: Reins) -> Result<(), String> {
+        let parts = world::parts(&self.world, store, fuse, self.scenario);
         loop {
             for claimed in store.claim(1).await.map_err(|it| it.to_string())? {
                 let log = claimed.log.map_err(|it| it.to_string())?;
                 match runner::drive(&parts, &claimed.lease, &log, &reins).await {
                     Ok(runner::Driven::Parked) => {}
+                    Ok(runner::Driven::Handover) if reins.stop.is_cancelled() => {
+                        let released = store.release(claimed.lease, Release::Handover).await;
+                        return released.map_err(|it| it.to_string());
+                    }
                     Ok(runner::Driven::Handover) => return Err("nobody said stop".to_owned()),
                     Err(JournalError::Append(AppendError::LeaseLost(_))) => return Ok(()),
                     Err(error) => return Err(format!("the drive failed: {error}")),
@@ -340,7 +351,7 @@ impl Game<'_> {
             format!("{wrong}; log {kinds:?}")
         };
         check::whole(self.run, &log, &self.world).map_err(told)?;
-        check::orphans_surfaced(&log, orphans, self.scenario.on_unknown).map_err(told)?;
+        check::orphans_surfaced(&log, orphans, self.scenario).map_err(told)?;
         if let Some(wrong) = self.world.violations().first() {
             return Err(told(wrong.clone()));
         }
@@ -352,7 +363,7 @@ impl Game<'_> {
         if calls > outputs + report.faults as u64 {
             return Err(told(format!("{calls} calls of the model for {outputs} outputs")));
         }
-        report.events = log.len();
+        report.log = log.iter().map(|it| it.event.kind()).collect();
         report.status = self.fold(&log)?.run().status();
         report.model_calls = calls;
         report.effects = self.world.effects().values().sum();

@@ -13,10 +13,12 @@ use chancery_domain::policy::Bounds;
 use chancery_runtime::context::Context;
 use chancery_runtime::model::{Message, Model, ModelError, Models, RawCall, Reply, Request};
 use chancery_runtime::tool::{CallContext, Done, Effect, Tool, ToolSpec, Tools};
-use chancery_runtime::{Limits, Parts, UnknownOutcome};
+use chancery_runtime::{Limits, Parts};
 use chancery_store::Store;
 use chancery_store::fault::Fuse;
 use serde_json::json;
+
+use super::Scenario;
 
 /// What a call of a script does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,13 +81,7 @@ impl World {
 }
 
 /// What one life of a worker works with: all that it does passes through its fuse.
-pub fn parts(
-    world: &Arc<World>,
-    script: &Arc<Vec<Vec<Act>>>,
-    store: &Store,
-    fuse: &Fuse,
-    on_unknown_outcome: UnknownOutcome,
-) -> Parts {
+pub fn parts(world: &Arc<World>, store: &Store, fuse: &Fuse, scenario: &Scenario) -> Parts {
     let bounds = Bounds { allowed_tools: None, denied_tools: vec!["denied".to_owned()] };
     let role = Role { bounds, ..Role::unlimited("worker") };
     let agent = (AgentId::from("clerk"), RoleId::from("worker"));
@@ -99,7 +95,7 @@ pub fn parts(
     }
     let model = Scripted {
         world: world.clone(),
-        script: script.clone(),
+        script: scenario.script.clone(),
         store: store.clone(),
         fuse: fuse.clone(),
     };
@@ -108,8 +104,11 @@ pub fn parts(
         org: Arc::new(org),
         tools: Arc::new(tools),
         models: Arc::new(Models::new(Arc::new(model), BTreeMap::new())),
-        // How often a run may end badly is a test of its own.
-        limits: Limits { attempts: u32::MAX, on_unknown_outcome, ..Limits::default() },
+        limits: Limits {
+            attempts: scenario.attempts,
+            on_unknown_outcome: scenario.on_unknown,
+            ..Limits::default()
+        },
     }
 }
 
@@ -157,7 +156,7 @@ impl Tool for Counting {
 #[derive(Debug)]
 struct Scripted {
     world: Arc<World>,
-    script: Arc<Vec<Vec<Act>>>,
+    script: Vec<Vec<Act>>,
     store: Store,
     fuse: Fuse,
 }
