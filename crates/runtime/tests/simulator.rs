@@ -71,6 +71,7 @@ at_every_point! {
     a_word_during_a_handover_is_heard: SpeakAndStop;
     a_run_is_cancelled_during_a_handover: CancelAndStop;
     a_worker_that_lost_its_lease_does_no_harm_at_any_point: Takeover;
+    a_worker_writes_nothing_once_another_has_claimed: Reclaim;
 }
 
 /// Without faults every effect happens once, and the model is asked once an output.

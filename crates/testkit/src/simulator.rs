@@ -75,10 +75,12 @@ pub enum Fault {
     CancelAndStop,
     /// The process stands still while another takes the run over, and then goes on.
     Takeover,
+    /// Another has claimed the run and done nothing yet: only the lease can tell them apart.
+    Reclaim,
 }
 
 impl Fault {
-    pub const ALL: [Fault; 10] = [
+    pub const ALL: [Fault; 11] = [
         Fault::Crash,
         Fault::Speak,
         Fault::SpeakAndCrash,
@@ -89,6 +91,7 @@ impl Fault {
         Fault::SpeakAndStop,
         Fault::CancelAndStop,
         Fault::Takeover,
+        Fault::Reclaim,
     ];
 
     fn ends_the_life(self) -> bool {
@@ -221,6 +224,19 @@ impl Game<'_> {
             }
             Fault::Takeover => {
                 Box::pin(self.life(None)).await?;
+            }
+            Fault::Reclaim => {
+                let other = self.store.disguised(clock::new_worker_id(), None);
+                other.rescue().await.map_err(|it| it.to_string())?;
+                let claimed = other.claim(1).await.map_err(|it| it.to_string())?;
+                let seq = self.history().await?.seq();
+                fuse.mend();
+                work.await?;
+                let now = self.history().await?.seq();
+                if !claimed.is_empty() && now != seq {
+                    return Err(format!("wrote without a lease: {seq} became {now}"));
+                }
+                return Ok((true, check::orphans(self.run, &self.log().await?)));
             }
         }
         if fault.ends_the_life() {
