@@ -63,6 +63,8 @@ pub struct Permit {
 struct Slot {
     call: Arc<Call>,
     standing: Standing,
+    /// How often it was let run again because its outcome was unknown.
+    retries: u32,
 }
 
 /// Where one call stands.
@@ -144,7 +146,7 @@ impl Gate {
                 Ruling::RequireHuman => Standing::Asked { human: true, asking },
                 Ruling::Deny => Standing::Refused(Refusal::Policy(reasons.clone())),
             };
-            slots.push(Slot { call: call.clone(), standing });
+            slots.push(Slot { call: call.clone(), standing, retries: 0 });
         }
         Ok(Gate::of(message, slots))
     }
@@ -272,7 +274,13 @@ impl Batch<Settled> {
     /// A call whose outcome is unknown may run again: its tool recognises what it has seen.
     pub fn retried(mut self, call: &CallId) -> Result<Batch<Settled>, BatchError> {
         *self.first_open(call, |it| *it == Standing::Started)? = Standing::Cleared;
+        self.slots.iter_mut().filter(|it| it.call.id == *call).for_each(|it| it.retries += 1);
         Ok(self)
+    }
+
+    /// How often a call was let run again by itself. A person's word for it is not counted.
+    pub fn retries(&self, call: &CallId) -> u32 {
+        self.slots.iter().find(|it| it.call.id == *call).map_or(0, |it| it.retries)
     }
 
     /// A started call needs a person after all.

@@ -4,8 +4,8 @@
 use serde_json::Value;
 
 use crate::event::{
-    Actor, CallResult, Cancelled, Decision, Event, PermissionDecided, Recorded, Resumed, Signalled,
-    UserSpoke,
+    Actor, CallResult, Cancelled, Decision, Event, PermissionDecided, PermissionRequested,
+    Recorded, Resumed, Signalled, UserSpoke,
 };
 use crate::history::History;
 use crate::id::{CallId, MessageId, RunId, WaitKey, permission_key};
@@ -87,10 +87,11 @@ pub fn signal(
         }
         Run::Waiting(Wait::Permissions(batch)) => {
             let (run, message) = (history.id(), batch.message());
+            let questions = Questions::of(run, events);
             let asked = batch
                 .asked()
                 .map(|(call, _)| call.id.clone())
-                .find(|call| permission_key(run, message, call) == *key);
+                .find(|call| questions.key(message, call) == *key);
             match asked {
                 Some(call) => {
                     let decision = decision(&payload)?;
@@ -127,14 +128,13 @@ fn answered_before(
     key: &WaitKey,
     payload: &Value,
 ) -> Result<Effect, Refusal> {
-    let mut message = None;
+    let mut questions = Questions::new(run);
     for it in events {
         match &it.event {
-            Event::BatchProposed(batch) => message = Some(batch.message),
             Event::Signalled(signalled) if signalled.correlation_key == *key => {
                 return Ok(Effect::Already);
             }
-            Event::PermissionDecided(decided) if is_key(run, message, &decided.call, key) => {
+            Event::PermissionDecided(decided) if questions.is_key(&decided.call, key) => {
                 let before = match decided.decision {
                     Decision::Granted => "granted",
                     Decision::Denied => "denied",
@@ -146,12 +146,50 @@ fn answered_before(
                     Err(Refusal::Decided { key: key.clone(), before })
                 };
             }
-            _ => {}
+            event => questions.follow(event),
         }
     }
     Err(Refusal::UnknownKey(key.clone()))
 }
 
-fn is_key(run: RunId, message: Option<MessageId>, call: &CallId, key: &WaitKey) -> bool {
-    message.is_some_and(|message| permission_key(run, message, call) == *key)
+/// Which key each question of the batch in hand has. Batches open with `permission_key`s; a
+/// question about a call that had started brings its own.
+struct Questions<'e> {
+    run: RunId,
+    message: Option<MessageId>,
+    reopened: Vec<&'e PermissionRequested>,
+}
+
+impl<'e> Questions<'e> {
+    fn new(run: RunId) -> Questions<'e> {
+        Questions { run, message: None, reopened: Vec::new() }
+    }
+
+    fn of(run: RunId, events: &'e [Recorded]) -> Questions<'e> {
+        let mut questions = Questions::new(run);
+        events.iter().for_each(|it| questions.follow(&it.event));
+        questions
+    }
+
+    fn follow(&mut self, event: &'e Event) {
+        match event {
+            Event::BatchProposed(batch) => {
+                self.message = Some(batch.message);
+                self.reopened.clear();
+            }
+            Event::PermissionRequested(request) => self.reopened.push(request),
+            _ => {}
+        }
+    }
+
+    fn key(&self, message: MessageId, call: &CallId) -> WaitKey {
+        match self.reopened.iter().rfind(|it| it.call == *call) {
+            Some(request) => request.correlation_key.clone(),
+            None => permission_key(self.run, message, call),
+        }
+    }
+
+    fn is_key(&self, call: &CallId, key: &WaitKey) -> bool {
+        self.message.is_some_and(|message| self.key(message, call) == *key)
+    }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use crate::batch::{BatchError, Permit};
-use crate::event::{CallStarted, Created, Event, Recorded};
+use crate::event::{CallStarted, Created, Event, Recorded, WaitBegan};
 use crate::id::{RunId, WaitKey};
 use crate::run::{Illegal, Run, Wait};
 
@@ -124,8 +124,9 @@ impl History {
         Ok((self, permit))
     }
 
+    /// Whether a key is spent for waits: it was waited for, or is the system's own.
     pub fn has_waited_for(&self, key: &WaitKey) -> bool {
-        self.waited.contains(key)
+        key.is_reserved() || self.waited.contains(key)
     }
 
     /// Takes what is staged, to be appended. `None`: nothing is.
@@ -147,7 +148,12 @@ impl History {
 
 fn note_key(waited: &mut BTreeSet<WaitKey>, event: &Event) -> Result<(), Illegal> {
     match event {
-        Event::WaitBegan(it) if !waited.insert(it.correlation_key.clone()) => {
+        Event::WaitBegan(WaitBegan { correlation_key: key, .. })
+            if key.is_reserved() || !waited.insert(key.clone()) =>
+        {
+            Err(Illegal::KeyUsed(key.clone()))
+        }
+        Event::PermissionRequested(it) if !waited.insert(it.correlation_key.clone()) => {
             Err(Illegal::KeyUsed(it.correlation_key.clone()))
         }
         _ => Ok(()),

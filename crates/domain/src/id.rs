@@ -130,6 +130,20 @@ pub fn permission_key(run: RunId, message: MessageId, call: &CallId) -> WaitKey 
     WaitKey(format!("cap-approval-{}", idempotency_key(run, message, call)))
 }
 
+/// The wait key of the question what became of a call. A call may be asked about more than
+/// once, so the place in the log where it is asked is part of the key: a late copy of one answer
+/// is never taken for the answer to another question.
+pub fn recover_key(run: RunId, message: MessageId, call: &CallId, seq: u64) -> WaitKey {
+    WaitKey(format!("cap-recover-{seq}-{}", idempotency_key(run, message, call)))
+}
+
+impl WaitKey {
+    /// Keys that the system gives to its own questions; nothing else may wait for them.
+    pub fn is_reserved(&self) -> bool {
+        self.0.starts_with("cap-approval-") || self.0.starts_with("cap-recover-")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

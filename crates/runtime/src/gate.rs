@@ -19,6 +19,10 @@ const CALLS_MAX: usize = 128;
 /// An id is copied into keys, headers and the log.
 const CALL_ID_MAX: usize = 128;
 
+/// The log cannot be read back where its JSON is nested deeper than 128, and the arguments stand
+/// a few levels deep in it.
+const DEPTH_MAX: usize = 100;
+
 /// Turns the calls that a model wrote into proposals with their rulings.
 pub fn rule_on(
     raw: Vec<RawCall>,
@@ -92,6 +96,10 @@ fn arguments(text: &str) -> (Value, Option<String>) {
         return (Value::Object(Default::default()), None);
     }
     match serde_json::from_str(text) {
+        Ok(value) if depth(&value) > DEPTH_MAX => (
+            Value::String(text.chars().take(2000).collect()),
+            Some(format!("they are nested more than {DEPTH_MAX} levels deep")),
+        ),
         Ok(value @ Value::Object(_)) => (value, None),
         Ok(other) => (other, Some("they are not an object".to_owned())),
         Err(error) => (
@@ -101,9 +109,19 @@ fn arguments(text: &str) -> (Value, Option<String>) {
     }
 }
 
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use chancery_domain::event::{BatchProposed, Event, Usage};
+    use chancery_domain::id::MessageId;
     use chancery_domain::policy::Ruling;
 
     fn raw(id: &str, arguments: &str) -> RawCall {
@@ -127,6 +145,20 @@ mod tests {
             assert_eq!(proposals[0].ruling, Ruling::Deny);
             assert_eq!(proposals[0].reasons[0].rule, "INVALID_ARGUMENTS");
             assert!(proposals[0].reasons[0].detail.contains(said), "{proposals:?}");
+        }
+    }
+
+    #[test]
+    fn whatever_a_model_writes_the_log_can_be_read_back() {
+        for depth in [1, 99, 100, 101, 120, 124, 127, 128, 5000] {
+            let text = format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
+            let calls =
+                rule_on(vec![raw("a", &text)], &Tools::default(), &Role::unlimited("worker"), None);
+            let (message, model) = (MessageId(uuid::Uuid::nil()), "m".to_owned());
+            let (text, usage) = (String::new(), Usage::default());
+            let event = Event::from(BatchProposed { message, text, calls, model, usage });
+            let body = event.encode().unwrap();
+            assert_eq!(Event::decode(event.kind(), &body).unwrap(), event, "{depth} levels");
         }
     }
 }

@@ -12,7 +12,7 @@ use chancery_domain::event::{
     Asking, BatchClosed, BatchProposed, Call, CallEnded, CallRefused, CallResult, CallRetried,
     CallStarted, Completed, Failed, PermissionRequested, Recorded, Started, WaitBegan,
 };
-use chancery_domain::id::{MessageId, WaitKey, idempotency_key, permission_key};
+use chancery_domain::id::{MessageId, WaitKey, idempotency_key, recover_key};
 use chancery_domain::run::{Run, Work};
 use chancery_store::queue::Lease;
 use futures_util::future::join_all;
@@ -76,8 +76,8 @@ pub async fn drive(
                     journal.record(CallRefused { call: call.id.clone(), result })
                 }
                 Some(Turn::Unknown(call)) => {
-                    let message = batch.message();
-                    settle_unknown(parts, &mut journal, message, &call)
+                    let (message, tries) = (batch.message(), batch.retries(&call.id));
+                    settle_unknown(parts, &mut journal, message, &call, tries)
                 }
                 Some(Turn::Execute(_)) => {
                     let message = batch.message();
@@ -211,26 +211,30 @@ fn begin_wait(
     journal.record(WaitBegan { call: call.id.clone(), correlation_key: key, until })
 }
 
-/// A call that started in an earlier life and never ended.
+/// A call that started in an earlier life and never ended. One that ends its worker every time
+/// moves the log with every try, so its tries are counted here.
 fn settle_unknown(
     parts: &Parts,
     journal: &mut Journal<'_>,
     message: MessageId,
     call: &Call,
+    tries: u32,
 ) -> Result<(), JournalError> {
     let id = call.id.clone();
     let spec = parts.tools.spec(&call.tool);
     let again = spec.is_some_and(|spec| spec.idempotent || spec.effect == Effect::Log);
+    let more = tries < parts.limits.attempts;
     match parts.limits.on_unknown_outcome {
-        _ if again => journal.record(CallRetried { call: id }),
-        UnknownOutcome::Retry => journal.record(CallRetried { call: id }),
-        UnknownOutcome::Fail => {
+        _ if again && more => journal.record(CallRetried { call: id }),
+        UnknownOutcome::Retry if more => journal.record(CallRetried { call: id }),
+        UnknownOutcome::Fail | UnknownOutcome::Retry => {
             let result =
                 gate::refusal_result(&call.tool, &chancery_domain::batch::Refusal::Unknown);
             journal.record(CallEnded { call: id, result })
         }
         UnknownOutcome::Ask => {
-            let correlation_key = permission_key(journal.history()?.id(), message, &id);
+            let history = journal.history()?;
+            let correlation_key = recover_key(history.id(), message, &id, history.seq());
             let kind = Asking::Recover;
             journal.record(PermissionRequested { call: id, kind, correlation_key })
         }

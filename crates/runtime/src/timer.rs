@@ -37,24 +37,26 @@ async fn fire_due(store: &Store) -> Result<Duration, chancery_store::StoreError>
         let next = store.next_due().await?;
         return Ok(next.unwrap_or(LOOK).clamp(Duration::from_millis(1), LOOK));
     }
+    // What cannot be done now is not tried again at once.
+    let mut pause = Duration::ZERO;
     for due in due {
         if let Err(error) = expire(store, &due).await {
             tracing::warn!(run.id = %due.run, %error, "A deadline of {} did not take effect: {error}", due.run);
+            pause = LOOK;
         }
     }
-    Ok(Duration::ZERO)
+    Ok(pause)
 }
 
 async fn expire(store: &Store, due: &Due) -> Result<(), chancery_store::AppendError> {
     let decided = store
         .amend(due.run, clock::now(), |history, _| {
-            let waits =
-                matches!(history.run(), Run::Waiting(Wait::Signal { key, .. }) if *key == due.key);
-            if !waits {
+            let correlation_key = match history.run() {
+                Run::Waiting(Wait::Signal { key, .. }) if due.is_for(key) => key.clone(),
                 // A signal was faster.
-                return Ok(Amendment::Nothing(()));
-            }
-            history.record(WaitExpired { correlation_key: due.key.clone() }).map(Amendment::Record)
+                _ => return Ok(Amendment::Nothing(())),
+            };
+            history.record(WaitExpired { correlation_key }).map(Amendment::Record)
         })
         .await?;
     if let Err(illegal) = decided {

@@ -199,8 +199,9 @@ async fn drive_one(shared: &Arc<Shared>, claimed: Claimed) {
         Ok((Ok(Driven::Handover), lease)) => give_back(shared, lease, Release::Handover).await,
         Ok((Err(JournalError::Append(AppendError::LeaseLost(_))), lease)) => {
             tracing::warn!(run.id = %run, "The lease on {run} is lost; this worker lets go of it");
-            // Another has it, or nobody has taken it yet: then it is not to stay ours unseen.
-            give_back(shared, lease, Release::Handover).await;
+            // Where no other has taken it, this worker owns it still, and nobody would rescue it.
+            let pause = backoff(lease.failures());
+            give_back(shared, lease, Release::Failure { pause }).await;
         }
         Ok((Err(error), lease)) => {
             tracing::error!(run.id = %run, %error, "Run {run} could not be driven on: {error}");

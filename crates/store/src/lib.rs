@@ -7,6 +7,8 @@
 
 mod bell;
 mod error;
+#[cfg(feature = "faults")]
+pub mod fault;
 pub mod log;
 mod migrate;
 mod postgres;
@@ -42,6 +44,8 @@ pub enum Location {
 #[derive(Debug, Clone)]
 pub struct Store {
     inner: Arc<Inner>,
+    #[cfg(feature = "faults")]
+    guise: fault::Guise,
 }
 
 #[derive(Debug)]
@@ -69,7 +73,11 @@ impl Store {
                 Database::Postgres(postgres::Postgres::open(url, bell.clone()).await?)
             }
         };
-        Ok(Store { inner: Arc::new(Inner { database, bell, worker }) })
+        Ok(Store {
+            inner: Arc::new(Inner { database, bell, worker }),
+            #[cfg(feature = "faults")]
+            guise: fault::Guise::default(),
+        })
     }
 
     /// Rings when something may have changed. A hint: it carries no data and may be missed.
@@ -78,6 +86,10 @@ impl Store {
     }
 
     pub fn worker(&self) -> WorkerId {
+        #[cfg(feature = "faults")]
+        if let Some(worker) = self.guise.worker {
+            return worker;
+        }
         self.inner.worker
     }
 

@@ -88,10 +88,14 @@ impl Store {
         };
         let prepared = projection::prepare(change, attempt, at)?;
         let enters = prepared.queue == QueueMove::Enter;
+        #[cfg(feature = "faults")]
+        self.point().await;
         let verdict = match &self.inner.database {
             Database::Sqlite(sqlite) => sqlite.append(prepared).await?,
             Database::Postgres(postgres) => postgres.append(prepared).await?,
         };
+        #[cfg(feature = "faults")]
+        self.point().await;
         let run = change.run();
         match verdict {
             Verdict::Appended => {
@@ -126,10 +130,14 @@ impl Store {
         };
         let birth = projection::birth(created)?;
         let prepared = projection::prepare(change, 0, at)?;
+        #[cfg(feature = "faults")]
+        self.point().await;
         let outcome = match &self.inner.database {
             Database::Sqlite(sqlite) => sqlite.create(prepared, birth, key).await?,
             Database::Postgres(postgres) => postgres.create(prepared, birth, key).await?,
         };
+        #[cfg(feature = "faults")]
+        self.point().await;
         if outcome == CreateOutcome::Created {
             self.announce(Changed::Outside(change.run()), true);
         }

@@ -84,8 +84,8 @@ pub(crate) fn prepare(
             Event::Completed(it) => it.usage,
             _ => Default::default(),
         };
-        input_tokens += usage.input_tokens as i64;
-        output_tokens += usage.output_tokens as i64;
+        input_tokens += countable(usage.input_tokens);
+        output_tokens += countable(usage.output_tokens);
         let body = event.encode().map_err(|it| StoreError::Failed(it.to_string()))?;
         events.push(Line { seq, kind: event.kind(), body });
     }
@@ -165,6 +165,11 @@ pub(crate) fn birth(created: &Created) -> Result<Birth, StoreError> {
         delegated,
         input: storable(&created.input),
     })
+}
+
+/// A count that no sum of which overflows. What the far side really said is in the log.
+fn countable(tokens: u64) -> i64 {
+    tokens.min(1 << 40) as i64
 }
 
 /// PostgreSQL has no NUL in text. Event bodies are JSON, which escapes it, so the log keeps it;

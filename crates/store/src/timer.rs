@@ -5,6 +5,7 @@ use std::time::Duration;
 use chancery_domain::id::{RunId, WaitKey};
 
 use crate::log::timestamp;
+use crate::projection::storable;
 use crate::sql::Param;
 use crate::{Database, Store, StoreError};
 
@@ -12,7 +13,15 @@ use crate::{Database, Store, StoreError};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Due {
     pub run: RunId,
+    /// As far as a database can write it: ask `is_for`.
     pub key: WaitKey,
+}
+
+impl Due {
+    /// Whether this is the deadline of a wait for `key`.
+    pub fn is_for(&self, key: &WaitKey) -> bool {
+        self.key.as_str() == storable(key.as_str())
+    }
 }
 
 impl Store {

@@ -97,17 +97,18 @@ async fn try_flush(
 ) -> Result<Verdicts, StoreError> {
     let client = pool.get().await?;
     let mut verdicts = Verdicts::new();
+    let all: Vec<&Prepared> = changes.iter().collect();
+    for run in send(&client, &all).await? {
+        verdicts.insert(run, Verdict::Appended);
+    }
     if broken {
+        // Asked after the statement, not before: it has waited for the one that broke off, if
+        // that was still under way at the server.
         for change in changes {
-            if is_in_log(&client, change).await? {
+            if !verdicts.contains_key(&change.run) && is_in_log(&client, change).await? {
                 verdicts.insert(change.run, Verdict::Appended);
             }
         }
-    }
-    let open: Vec<&Prepared> =
-        changes.iter().filter(|it| !verdicts.contains_key(&it.run)).collect();
-    for run in send(&client, &open).await? {
-        verdicts.insert(run, Verdict::Appended);
     }
     let refused: Vec<Uuid> =
         changes.iter().map(|it| it.run).filter(|it| !verdicts.contains_key(it)).collect();
@@ -123,14 +124,18 @@ async fn try_flush(
     Ok(verdicts)
 }
 
+/// Whether the log holds the change, and the writer still has the lease that it wrote under:
+/// another worker may have written the same words in the same place.
 async fn is_in_log(
     client: &deadpool_postgres::Object,
     change: &Prepared,
 ) -> Result<bool, StoreError> {
     let rows = client
         .query(
-            "SELECT kind, body FROM events WHERE run_id = $1 AND seq > $2 AND seq <= $3 ORDER BY seq",
-            &[&change.run, &change.expected, &change.next],
+            "SELECT e.kind, e.body FROM events e JOIN heads h USING (run_id)
+             WHERE e.run_id = $1 AND e.seq > $2 AND e.seq <= $3 AND ($4 = 0::bigint OR h.attempt = $4)
+             ORDER BY e.seq",
+            &[&change.run, &change.expected, &change.next, &change.attempt],
         )
         .await?;
     if rows.len() != change.events.len() {

@@ -1,0 +1,202 @@
+//! What people, services and clocks may do to a run, and what they are told.
+
+mod samples;
+
+use chancery_domain::command::{self, Effect, Refusal};
+use chancery_domain::event::*;
+use chancery_domain::history::History;
+use chancery_domain::id::*;
+use chancery_domain::policy::Ruling::{Allow, RequireApproval, RequireHuman};
+use samples::*;
+use serde_json::{Value, json};
+
+/// What a command came to, in one line: the events it recorded, or what it said.
+fn told(effect: Result<Effect, Refusal>) -> String {
+    match effect {
+        Ok(Effect::Already) => "already".to_owned(),
+        Ok(Effect::Record(history)) => {
+            let lines =
+                history.staged().iter().map(|it| format!("{} {}", it.kind(), it.encode().unwrap()));
+            format!("{} → {}", lines.collect::<Vec<_>>().join(", "), history.run().status())
+        }
+        Err(refusal) => format!("refused: {refusal}"),
+    }
+}
+
+fn signal(events: impl IntoIterator<Item = Event>, key: &str, payload: Value, by: Actor) -> String {
+    let log = log(events);
+    let history = History::fold(RUN, &log).unwrap();
+    told(command::signal(history, &log, &WaitKey::from(key), payload, by))
+}
+
+fn key_of(call: &str) -> String {
+    permission_key(RUN, MESSAGE, &CallId::from(call)).0
+}
+
+fn one() -> Event {
+    proposed(MESSAGE, &[("a", Allow)])
+}
+
+#[test]
+fn a_signal_ends_its_wait_once() {
+    let waiting = [one(), started("a"), waits("a", "k")];
+    assert_eq!(
+        signal(waiting.clone(), "k", json!({"n": 1}), service()),
+        "signal.received {\"correlation_key\":\"k\",\"payload\":{\"n\":1},\"by\":{\"kind\":\"service\",\"id\":\"watchdog\"}} → running"
+    );
+    let delivered: Vec<Event> = waiting.into_iter().chain([signalled("k", Value::Null)]).collect();
+    assert_eq!(signal(delivered.clone(), "k", json!({"n": 2}), service()), "already");
+    // However much later, and whatever became of the run.
+    let over = delivered.into_iter().chain([closed(), completed()]);
+    assert_eq!(signal(over, "k", Value::Null, service()), "already");
+}
+
+#[test]
+fn a_signal_that_nobody_waits_for_is_unknown() {
+    let unknown = "refused: the run does not wait for `j`, and has not";
+    let waiting = [one(), started("a"), waits("a", "k")];
+    assert_eq!(signal(waiting, "j", Value::Null, ada()), unknown);
+    assert_eq!(signal([], "j", Value::Null, ada()), unknown);
+    assert_eq!(signal([completed()], "j", Value::Null, ada()), unknown);
+    assert_eq!(
+        signal([proposed(MESSAGE, &[("a", RequireHuman)])], "j", Value::Null, ada()),
+        unknown
+    );
+}
+
+#[test]
+fn an_answer_has_one_of_these_forms() {
+    let asked = || [proposed(MESSAGE, &[("a", RequireApproval)])];
+    let answer = |payload| signal(asked(), &key_of("a"), payload, ada());
+    let recorded = |decision: &str| {
+        format!(
+            "permission.updated {{\"call\":\"a\",\"decision\":\"{decision}\",\"by\":{{\"kind\":\"user\",\"id\":\"ada\"}}}} → running"
+        )
+    };
+    assert_eq!(answer(Value::Null), recorded("granted"));
+    assert_eq!(answer(json!({"approved": true})), recorded("granted"));
+    assert_eq!(answer(json!({"approved": false})), recorded("denied"));
+    let form = "refused: the payload of an answer is `{\"approved\": true | false}`, with `result` where a call's outcome is unknown";
+    for odd in
+        [json!({}), json!({"approved": "yes"}), json!(true), json!([]), json!({"Approved": true})]
+    {
+        assert_eq!(answer(odd), form);
+    }
+    // A result is for a call that ran; this one has not.
+    assert!(answer(json!({"result": "x"})).starts_with("refused: "));
+}
+
+#[test]
+fn the_same_answer_again_is_fine_and_the_opposite_is_not() {
+    let two = || proposed(MESSAGE, &[("a", RequireApproval), ("b", RequireApproval)]);
+    for rest in [vec![], vec![decided("b", Decision::Denied, ada()), started("a"), ended("a")]] {
+        let log: Vec<Event> =
+            [two(), decided("a", Decision::Granted, ada())].into_iter().chain(rest).collect();
+        let again = |payload| signal(log.clone(), &key_of("a"), payload, service());
+        assert_eq!(again(Value::Null), "already");
+        assert_eq!(again(json!({"approved": true})), "already");
+        let before = format!("refused: `{}` was answered before: granted", key_of("a"));
+        assert_eq!(again(json!({"approved": false})), before);
+    }
+}
+
+#[test]
+fn only_a_person_grants_what_needs_one_and_an_agent_decides_nothing() {
+    let asked = || [proposed(MESSAGE, &[("a", RequireHuman)])];
+    let refused = "refused: call `a` needs a person's word";
+    assert_eq!(signal(asked(), &key_of("a"), Value::Null, service()), refused);
+    assert_eq!(signal(asked(), &key_of("a"), Value::Null, Actor::System), refused);
+    for ruling in [RequireApproval, RequireHuman] {
+        for payload in [json!({"approved": true}), json!({"approved": false})] {
+            let log = [proposed(MESSAGE, &[("a", ruling)])];
+            assert_eq!(
+                signal(log, &key_of("a"), payload, agent()),
+                "refused: an agent decides nothing"
+            );
+        }
+    }
+}
+
+/// The worst that a retried request could do: the "yes" to "may it run?", sent again by a client
+/// that missed the answer, must not be taken for "yes, run it again".
+#[test]
+fn a_late_copy_of_an_answer_answers_no_later_question() {
+    let first = recover_key(RUN, MESSAGE, &CallId::from("a"), 5);
+    let second = recover_key(RUN, MESSAGE, &CallId::from("a"), 8);
+    let granted = || decided("a", Decision::Granted, ada());
+    let asked_again = vec![
+        proposed(MESSAGE, &[("a", RequireApproval)]),
+        granted(),
+        started("a"),
+        requested("a", Asking::Recover, first.as_str()),
+    ];
+    assert_eq!(signal(asked_again.clone(), &key_of("a"), Value::Null, ada()), "already");
+    let run_again = signal(asked_again.clone(), first.as_str(), json!({"approved": true}), ada());
+    assert!(run_again.ends_with("→ running"), "{run_again}");
+    let found = signal(asked_again.clone(), first.as_str(), json!({"result": "sent"}), ada());
+    assert!(found.contains("\"supplied\":{\"text\":\"sent\"}"), "{found}");
+
+    let asked_twice: Vec<Event> = asked_again
+        .into_iter()
+        .chain([granted(), started("a"), requested("a", Asking::Recover, second.as_str())])
+        .collect();
+    assert_eq!(signal(asked_twice.clone(), first.as_str(), Value::Null, ada()), "already");
+    assert_eq!(signal(asked_twice.clone(), &key_of("a"), Value::Null, ada()), "already");
+    let denied = signal(asked_twice, second.as_str(), json!({"approved": false}), ada());
+    assert!(denied.contains("\"denied\""), "{denied}");
+}
+
+#[test]
+fn the_keys_of_permissions_are_not_for_waits() {
+    let log = [one(), started("a")];
+    for key in [key_of("a"), recover_key(RUN, MESSAGE, &CallId::from("a"), 3).0] {
+        assert!(history(log.clone()).has_waited_for(&WaitKey(key.clone())));
+        assert!(history(log.clone()).record(waits("a", &key)).is_err());
+    }
+}
+
+#[test]
+fn a_run_is_cancelled_once() {
+    let cancel = |events: Vec<Event>| told(command::cancel(history(events), ada()));
+    let recorded = "run.cancelled {\"by\":{\"kind\":\"user\",\"id\":\"ada\"}} → cancelled";
+    assert_eq!(cancel(vec![]), recorded);
+    assert_eq!(cancel(vec![one(), started("a")]), recorded);
+    assert_eq!(cancel(vec![one(), started("a"), waits("a", "k")]), recorded);
+    assert_eq!(cancel(vec![Cancelled { by: service() }.into()]), "already");
+    assert_eq!(cancel(vec![completed()]), "refused: the run is completed: it takes nothing more");
+    assert_eq!(cancel(vec![failed()]), "refused: the run is failed: it takes nothing more");
+}
+
+#[test]
+fn a_run_that_has_ended_hears_nothing() {
+    let speak = |events: Vec<Event>| {
+        told(command::speak(history(events), MESSAGE, "and?".to_owned(), ada()))
+    };
+    for end in [completed(), failed(), Cancelled { by: ada() }.into()] {
+        assert!(speak(vec![end]).starts_with("refused: the run is "));
+    }
+    for (events, status) in [
+        (vec![], "running"),
+        (vec![one(), started("a")], "running"),
+        (vec![one(), started("a"), waits("a", "k")], "waiting"),
+        (vec![proposed(MESSAGE, &[("a", RequireHuman)])], "waiting"),
+    ] {
+        assert!(speak(events).ends_with(&format!("→ {status}")));
+    }
+}
+
+#[test]
+fn only_a_failure_at_the_model_is_resumed() {
+    let resume = |events: Vec<Event>| told(command::resume(history(events), ada()));
+    let resumed = "run.resumed {\"by\":{\"kind\":\"user\",\"id\":\"ada\"}} → running";
+    assert_eq!(resume(vec![failed()]), resumed);
+    assert_eq!(resume(vec![one(), started("a"), ended("a"), closed(), failed()]), resumed);
+    let not = |status| {
+        format!("refused: only a run that failed at the model can be resumed; this one is {status}")
+    };
+    assert_eq!(resume(vec![one(), started("a"), failed()]), not("failed"));
+    assert_eq!(resume(vec![completed()]), not("completed"));
+    assert_eq!(resume(vec![Cancelled { by: ada() }.into()]), not("cancelled"));
+    assert_eq!(resume(vec![]), not("running"));
+    assert_eq!(resume(vec![failed(), Resumed { by: ada() }.into()]), not("running"));
+}

@@ -1,0 +1,191 @@
+//! Events and logs that the tests of this crate are written in.
+#![allow(dead_code, reason = "each test file uses a part")]
+#![allow(clippy::allow_attributes, reason = "an expectation would fail where all is used")]
+
+use std::sync::Arc;
+
+use chancery_domain::event::*;
+use chancery_domain::history::History;
+use chancery_domain::id::*;
+use chancery_domain::policy::{Reason, Ruling};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+pub const RUN: RunId = RunId(Uuid::from_u128(7));
+pub const MESSAGE: MessageId = MessageId(Uuid::from_u128(9));
+
+pub fn ada() -> Actor {
+    Actor::User(UserId::from("ada"))
+}
+
+pub fn service() -> Actor {
+    Actor::Service("watchdog".to_owned())
+}
+
+pub fn agent() -> Actor {
+    Actor::Agent(AgentId::from("clerk"))
+}
+
+pub fn created() -> Created {
+    Created {
+        org: "acme".to_owned(),
+        agent: AgentId::from("clerk"),
+        role: RoleId::from("worker"),
+        user: UserId::from("ada"),
+        project: None,
+        group: None,
+        session_key: None,
+        parent: None,
+        delegated: None,
+        input: "do it".to_owned(),
+        by: ada(),
+    }
+}
+
+pub fn call(id: &str) -> Arc<Call> {
+    Arc::new(Call { id: CallId::from(id), tool: "act".to_owned(), arguments: json!({"n": 1}) })
+}
+
+pub fn proposal(id: &str, ruling: Ruling) -> Proposal {
+    let reasons = match ruling {
+        Ruling::Allow => vec![],
+        outcome => vec![Reason {
+            layer: "role".to_owned(),
+            rule: "worker.tools".to_owned(),
+            outcome,
+            detail: "so it is".to_owned(),
+        }],
+    };
+    Proposal { call: call(id), ruling, reasons }
+}
+
+pub fn proposed(message: MessageId, calls: &[(&str, Ruling)]) -> Event {
+    BatchProposed {
+        message,
+        text: "I shall".to_owned(),
+        calls: calls.iter().map(|(id, ruling)| proposal(id, *ruling)).collect(),
+        model: "scripted".to_owned(),
+        usage: Usage { input_tokens: 3, output_tokens: 5 },
+    }
+    .into()
+}
+
+pub fn started(id: &str) -> Event {
+    let call = CallId::from(id);
+    CallStarted { idempotency_key: idempotency_key(RUN, MESSAGE, &call), call }.into()
+}
+
+pub fn ended(id: &str) -> Event {
+    CallEnded { call: CallId::from(id), result: CallResult::ok("done") }.into()
+}
+
+pub fn refused(id: &str) -> Event {
+    CallRefused { call: CallId::from(id), result: CallResult::error("DENIED", "no") }.into()
+}
+
+pub fn retried(id: &str) -> Event {
+    CallRetried { call: CallId::from(id) }.into()
+}
+
+pub fn requested(id: &str, kind: Asking, key: &str) -> Event {
+    PermissionRequested { call: CallId::from(id), kind, correlation_key: WaitKey::from(key) }.into()
+}
+
+pub fn decided(id: &str, decision: Decision, by: Actor) -> Event {
+    PermissionDecided { call: CallId::from(id), decision, by, comment: None }.into()
+}
+
+pub fn waits(id: &str, key: &str) -> Event {
+    WaitBegan { call: CallId::from(id), correlation_key: WaitKey::from(key), until: None }.into()
+}
+
+pub fn signalled(key: &str, payload: Value) -> Event {
+    Signalled { correlation_key: WaitKey::from(key), payload, by: ada() }.into()
+}
+
+pub fn expired(key: &str) -> Event {
+    WaitExpired { correlation_key: WaitKey::from(key) }.into()
+}
+
+pub fn closed() -> Event {
+    BatchClosed { message: MESSAGE }.into()
+}
+
+pub fn spoke(text: &str) -> Event {
+    UserSpoke { message: MESSAGE, text: text.to_owned(), by: ada() }.into()
+}
+
+pub fn completed() -> Event {
+    Completed {
+        message: MESSAGE,
+        output: "done".to_owned(),
+        model: "scripted".to_owned(),
+        usage: Usage { input_tokens: 2, output_tokens: 1 },
+    }
+    .into()
+}
+
+pub fn failed() -> Event {
+    Failed { error: "the model is away".to_owned() }.into()
+}
+
+/// The log of a run that has started, and then went through `events`.
+pub fn log(events: impl IntoIterator<Item = Event>) -> Vec<Recorded> {
+    [Event::Created(created()), Event::Started(Started {})]
+        .into_iter()
+        .chain(events)
+        .zip(1..)
+        .map(|(event, seq)| Recorded { seq, at: Timestamp::UNIX_EPOCH, event })
+        .collect()
+}
+
+pub fn history(events: impl IntoIterator<Item = Event>) -> History {
+    History::fold(RUN, &log(events)).unwrap()
+}
+
+/// One of every kind, with every optional field set, in the order of `Event::KINDS`.
+pub fn every_event() -> Vec<Event> {
+    let events: Vec<Event> = vec![
+        Created {
+            project: Some(ProjectId::from("bridge")),
+            group: Some(GroupId::from("legal")),
+            session_key: Some(SessionKey::from("monday")),
+            parent: Some(RunId(Uuid::from_u128(1))),
+            delegated: Some(serde_json::from_value(json!({"allowed_tools": ["a*"]})).unwrap()),
+            ..created()
+        }
+        .into(),
+        Started {}.into(),
+        spoke("wait: \0 \u{1f980}"),
+        proposed(MESSAGE, &[("a", Ruling::RequireHuman), ("b", Ruling::Deny)]),
+        PermissionDecided {
+            call: CallId::from("a"),
+            decision: Decision::Supplied(CallResult::error("X", "y")),
+            by: Actor::System,
+            comment: Some("seen to".to_owned()),
+        }
+        .into(),
+        refused("a"),
+        started("a"),
+        ended("a"),
+        retried("a"),
+        requested("a", Asking::Recover, "again"),
+        closed(),
+        WaitBegan {
+            call: CallId::from("a"),
+            correlation_key: WaitKey::from("k"),
+            until: Some(Timestamp::from_microsecond(1_700_000_000_000_001).unwrap()),
+        }
+        .into(),
+        signalled("k", json!({"deep": [1, null, {"x": 0.1}]})),
+        expired("k"),
+        completed(),
+        failed(),
+        Cancelled { by: agent() }.into(),
+        Resumed { by: service() }.into(),
+    ];
+    let kinds: Vec<_> = events.iter().map(Event::kind).collect();
+    assert_eq!(kinds, Event::KINDS, "a new kind of event wants a sample here");
+    events
+}

@@ -1,0 +1,204 @@
+//! Every fault at every point of every scenario; then faults, scenarios and points at random.
+
+use chancery_runtime::UnknownOutcome::{self, Ask, Fail, Retry};
+use chancery_testkit::simulator::world::Act::{self, Denied, Look, Nonsense, Safe, Wait, Write};
+use chancery_testkit::simulator::{Fault, Recover, Report, Scenario, Simulator};
+
+fn scenario(script: &[&[Act]], on_unknown: UnknownOutcome, recover: Recover) -> Scenario {
+    let script = script.iter().map(|it| it.to_vec()).collect();
+    Scenario { script, on_unknown, recover, attempts: u32::MAX }
+}
+
+fn scripts() -> Vec<Scenario> {
+    let ask = |script: &[&[Act]]| scenario(script, Ask, Recover::Supply);
+    vec![
+        ask(&[]),
+        ask(&[&[Write]]),
+        ask(&[&[Write], &[Write]]),
+        ask(&[&[Write, Write, Write]]),
+        ask(&[&[Look, Look, Look]]),
+        ask(&[&[Look, Write, Look]]),
+        ask(&[&[Denied]]),
+        ask(&[&[Denied, Nonsense, Write]]),
+        ask(&[&[Write, Denied, Look, Look]]),
+        ask(&[&[Wait]]),
+        ask(&[&[Write, Wait, Write]]),
+        ask(&[&[Wait, Wait], &[Look, Wait]]),
+        ask(&[&[Safe, Write, Safe]]),
+    ]
+}
+
+/// The same scripts with every way to deal with an unknown outcome.
+fn unknowns() -> Vec<Scenario> {
+    let scripts: [&[&[Act]]; 3] = [&[&[Write]], &[&[Look, Look, Look]], &[&[Safe], &[Write, Wait]]];
+    let mut all = Vec::new();
+    for script in scripts {
+        all.push(scenario(script, Ask, Recover::RunAgain));
+        all.push(scenario(script, Ask, Recover::Fail));
+        all.push(scenario(script, Fail, Recover::Supply));
+        all.push(scenario(script, Retry, Recover::Supply));
+    }
+    all
+}
+
+async fn explore(scenarios: Vec<Scenario>, fault: Fault) {
+    let simulator = Simulator::new().await;
+    let mut points = 0;
+    for scenario in &scenarios {
+        points += simulator.explore(scenario, fault).await;
+    }
+    println!("{fault:?}: {points} points in {} scenarios", scenarios.len());
+}
+
+macro_rules! at_every_point {
+    ($($name:ident: $fault:ident;)*) => {$(
+        #[tokio::test]
+        async fn $name() {
+            explore(scripts(), Fault::$fault).await;
+            explore(unknowns(), Fault::$fault).await;
+        }
+    )*};
+}
+
+at_every_point! {
+    a_run_survives_a_crash_at_every_point: Crash;
+    a_word_is_heard_at_every_point: Speak;
+    a_word_before_a_crash_is_heard: SpeakAndCrash;
+    a_run_is_cancelled_at_every_point: Cancel;
+    a_run_that_is_cancelled_is_halted_at_every_point: CancelAndHalt;
+    a_signal_before_a_crash_is_delivered: AnswerAndCrash;
+    a_run_is_handed_over_at_every_point: Stop;
+    a_word_during_a_handover_is_heard: SpeakAndStop;
+    a_run_is_cancelled_during_a_handover: CancelAndStop;
+    a_worker_that_lost_its_lease_does_no_harm_at_any_point: Takeover;
+    a_worker_writes_nothing_once_another_has_claimed: Reclaim;
+}
+
+/// Without faults every effect happens once, and the model is asked once an output.
+#[tokio::test]
+async fn a_quiet_run_does_everything_once() {
+    let simulator = Simulator::new().await;
+    for scenario in scripts() {
+        let report = simulator.play(&scenario, |_| None).await.unwrap();
+        let acts = scenario.script.iter().flatten();
+        let effects = acts.filter(|it| matches!(it, Write | Look | Safe)).count() as u32;
+        let model_calls = scenario.script.len() as u64 + 1;
+        let log = report.log.clone();
+        let due = Report { faults: 0, log, status: "completed", model_calls, effects };
+        assert_eq!(report, due);
+    }
+}
+
+/// A call that takes its server down every time is not tried for ever, though every try moves
+/// the log.
+#[tokio::test]
+async fn a_poisonous_call_is_given_up() {
+    for (act, on_unknown) in [(Safe, Fail), (Safe, Retry), (Write, Retry)] {
+        let poisonous = Scenario { attempts: 3, ..scenario(&[&[act]], on_unknown, Recover::Fail) };
+        let simulator = Simulator::new().await;
+        // In the tool: after claim, start, words and start in the first life, after claim and
+        // start in the others.
+        let played = simulator.play(&poisonous, |life| match life {
+            0 => Some((8, Fault::Crash)),
+            1..=3 => Some((4, Fault::Crash)),
+            _ => None,
+        });
+        let report = played.await.unwrap();
+        let count = |kind| report.log.iter().filter(|it| **it == kind).count();
+        assert_eq!(
+            (count("tool.retried"), count("tool.started"), count("tool.finished"), report.status),
+            (3, 4, 1, "completed")
+        );
+    }
+}
+
+/// Two crashes: at every pair of points of a small scenario.
+#[tokio::test]
+async fn a_run_survives_a_crash_in_the_recovery_from_a_crash() {
+    let simulator = Simulator::new().await;
+    for scenario in [
+        scenario(&[&[Look, Wait]], Ask, Recover::RunAgain),
+        scenario(&[&[Safe]], Fail, Recover::Fail),
+    ] {
+        let mut games = 0;
+        for first in 0.. {
+            for second in 0.. {
+                let mut plan = vec![(second, Fault::Crash), (first, Fault::Crash)];
+                let played = simulator.play(&scenario, |_| plan.pop()).await;
+                let report = played.unwrap_or_else(|wrong| {
+                    panic!("{first}, then {second}, {scenario:?}: {wrong}")
+                });
+                games += 1;
+                if report.faults < 2 {
+                    break;
+                }
+            }
+            let mut plan = vec![(first, Fault::Crash)];
+            if simulator.play(&scenario, |_| plan.pop()).await.unwrap().faults == 0 {
+                break;
+            }
+        }
+        println!("{games} pairs of crashes");
+    }
+}
+
+/// A small generator of our own, so that a seed says everything.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % sides
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.roll(from.len() as u64) as usize]
+    }
+
+    fn scenario(&mut self) -> Scenario {
+        let script = (0..self.roll(4))
+            .map(|_| (0..1 + self.roll(4)).map(|_| self.pick(&Act::ALL)).collect())
+            .collect();
+        Scenario {
+            script,
+            on_unknown: self.pick(&[Ask, Fail, Retry]),
+            recover: self.pick(&[Recover::RunAgain, Recover::Fail, Recover::Supply]),
+            attempts: u32::MAX,
+        }
+    }
+}
+
+fn number(variable: &str, otherwise: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|it| it.parse().ok()).unwrap_or(otherwise)
+}
+
+/// `CHANCERY_SIM_EVENTS` is how many events are to be recorded, `CHANCERY_SIM_SEED` the game to
+/// begin with: a failure names the seed of its game, and that seed alone plays it again.
+#[tokio::test]
+async fn heavy_random_faults_at_random_points() {
+    let simulator = Simulator::new().await;
+    let budget = number("CHANCERY_SIM_EVENTS", 15_000);
+    let mut seed = number("CHANCERY_SIM_SEED", 1);
+    let (mut events, mut games, mut faults) = (0, 0, 0);
+    while events < budget {
+        let mut dice = Dice(seed);
+        let scenario = dice.scenario();
+        let played = simulator
+            .play(&scenario, |life| {
+                // Ever fewer faults, so that there is an end.
+                let faulty = life < 12 && dice.roll(8) > 0;
+                faulty.then(|| (dice.roll(16), dice.pick(&Fault::ALL)))
+            })
+            .await;
+        let report = played
+            .unwrap_or_else(|wrong| panic!("CHANCERY_SIM_SEED={seed}, {scenario:?}: {wrong}"));
+        events += report.log.len() as u64;
+        faults += report.faults;
+        games += 1;
+        seed += 1;
+    }
+    println!("{games} games, {faults} faults, {events} events, last seed {}", seed - 1);
+}

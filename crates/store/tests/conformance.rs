@@ -1,0 +1,65 @@
+//! The conformance suite on both databases: every case is a test of its own on each.
+
+use chancery_testkit::conformance::{self, Home};
+
+macro_rules! on_both {
+    ($($part:ident: $($case:ident)*;)*) => {
+        mod sqlite { $(mod $part { $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                crate::conformance::$part::$case(&crate::Home::sqlite().await).await;
+            }
+        )* })* }
+
+        mod postgres { $(mod $part { $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                crate::conformance::$part::$case(&crate::Home::postgres().await).await;
+            }
+        )* })* }
+    };
+}
+
+on_both! {
+    log:
+        an_append_is_held_to_its_place_in_the_log
+        there_is_no_appending_to_no_run
+        a_lost_lease_writes_nothing
+        a_request_with_a_key_makes_one_run
+        the_same_request_at_once_makes_one_run
+        odd_and_large_texts_survive
+        absurd_token_counts_break_nothing
+        events_are_read_from_a_place_and_up_to_a_number
+        a_hundred_speakers_at_once_are_all_heard
+        whoever_listens_hears_of_a_change;
+    projection:
+        a_run_with_a_deadline_that_is_met
+        a_run_with_a_deadline_that_passes
+        a_run_cancelled_while_it_waits
+        a_run_that_is_asked_about_twice
+        a_run_that_fails_and_is_resumed
+        a_run_that_ends_before_it_starts
+        a_whole_run_in_one_append
+        a_deadline_knows_its_key_whatever_it_is_of
+        the_next_deadline_is_known
+        the_posture_of_a_change_is_that_of_its_row;
+    queue:
+        runs_are_claimed_oldest_first_as_many_as_asked_for
+        a_claim_brings_the_whole_log
+        no_run_is_claimed_twice
+        what_waits_or_has_ended_is_not_in_the_queue
+        failures_are_counted_while_the_log_stands_still
+        a_failure_pauses_and_a_handover_does_not
+        a_lost_lease_is_not_given_back
+        a_run_is_disowned_by_its_owner
+        the_runs_of_the_dead_are_rescued_and_counted
+        one_who_resigns_leaves_nothing_behind
+        runs_are_cancelled_while_they_are_claimed;
+    read:
+        a_row_says_all_that_the_run_was_made_with
+        runs_are_listed_newest_first_by_filter_and_page
+        a_tree_is_a_run_and_all_that_it_led_to
+        a_session_is_what_was_said_before
+        a_run_is_found_by_how_its_id_begins
+        tokens_are_kept_found_and_revoked;
+}

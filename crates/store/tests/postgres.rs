@@ -1,0 +1,210 @@
+//! What only PostgreSQL can go through: several servers, lost connections, a restart.
+
+use std::time::Duration;
+
+use chancery_domain::history::History;
+use chancery_runtime::clock;
+use chancery_store::{AppendError, Fence, Location, Store};
+use chancery_testkit::conformance::{
+    call_started, claim_one, created, history, make, proposed, spoke, started,
+};
+use chancery_testkit::postgres::{PrivatePostgres, TestDatabase};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{mpsc, watch};
+
+async fn open(url: String) -> Store {
+    Store::open(&Location::Postgres(url), clock::new_worker_id()).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_that_start_at_once_migrate_once() {
+    let database = TestDatabase::create().await;
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..6 {
+        tasks.spawn(open(database.url()));
+    }
+    let stores = tasks.join_all().await;
+    let run = make(&stores[0], created("x")).await;
+    for store in stores {
+        assert_eq!(store.run(run).await.unwrap().unwrap().id, run);
+    }
+}
+
+const RUNS: usize = 16;
+const APPENDS: usize = 60;
+
+/// Many runs append as fast as they can while `disturb` is called again and again. No append may
+/// fail, be lost, or be made twice.
+async fn under_load(store: Store, mut disturbances: usize, mut disturb: impl AsyncFnMut()) {
+    let (made, mut progress) = mpsc::unbounded_channel();
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..RUNS {
+        let run = make(&store, created("x")).await;
+        let (store, made) = (store.clone(), made.clone());
+        tasks.spawn(async move {
+            let mut history = history(&store, run).await;
+            for n in 0..APPENDS {
+                history = history.record(spoke(n.to_string())).unwrap();
+                let change = history.change().unwrap();
+                let appended = store.append(&change, Fence::Outside, clock::now()).await;
+                appended.unwrap_or_else(|it| panic!("append {n} of {run}: {it}"));
+                made.send(()).unwrap();
+            }
+            run
+        });
+    }
+    drop(made);
+    let every = RUNS * APPENDS / (disturbances + 1);
+    let mut count = 0;
+    while progress.recv().await.is_some() {
+        count += 1;
+        if count % every == 0 && disturbances > 0 {
+            disturbances -= 1;
+            disturb().await;
+        }
+    }
+    for run in tasks.join_all().await {
+        let events = store.events(run, 0, u32::MAX).await.unwrap();
+        let texts: Vec<String> = events[1..]
+            .iter()
+            .map(|it| match &it.event {
+                chancery_domain::event::Event::UserSpoke(it) => it.text.clone(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(texts, (0..APPENDS).map(|n| n.to_string()).collect::<Vec<_>>());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn heavy_connections_that_are_cut_lose_and_double_nothing() {
+    let postgres = PrivatePostgres::start().await;
+    let store = open(postgres.url()).await;
+    under_load(store, 12, async || postgres.kill_connections().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn heavy_a_restart_loses_and_doubles_nothing() {
+    let mut postgres = PrivatePostgres::start().await;
+    let store = open(postgres.url()).await;
+    under_load(store, 3, async || postgres.restart().await).await;
+}
+
+async fn client(database: &TestDatabase) -> tokio_postgres::Client {
+    let connected = tokio_postgres::connect(&database.url(), tokio_postgres::NoTls).await;
+    let (client, connection) = connected.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+/// A road to a server that can be closed: whoever is on it is thrown off.
+struct Road {
+    url: String,
+    /// Raised by every closing and every opening: open when even.
+    turns: watch::Sender<u64>,
+}
+
+impl Road {
+    async fn to(url: &str) -> Road {
+        let config: tokio_postgres::Config = url.parse().unwrap();
+        let host = match &config.get_hosts()[0] {
+            tokio_postgres::config::Host::Tcp(host) => host.clone(),
+            other => panic!("no road to {other:?}"),
+        };
+        let port = config.get_ports()[0];
+        let gate = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let here = gate.local_addr().unwrap().port();
+        let (turns, watched) = watch::channel(0);
+        tokio::spawn(async move {
+            while let Ok((mut near, _)) = gate.accept().await {
+                let (mut watched, host) = (watched.clone(), host.clone());
+                let turn = *watched.borrow();
+                if turn % 2 == 1 {
+                    continue;
+                }
+                tokio::spawn(async move {
+                    let Ok(mut far) = TcpStream::connect((host, port)).await else { return };
+                    tokio::select! {
+                        _ = tokio::io::copy_bidirectional(&mut near, &mut far) => {}
+                        _ = watched.wait_for(|it| *it != turn) => {}
+                    }
+                });
+            }
+        });
+        Road { url: url.replace(&format!(":{port}"), &format!(":{here}")), turns }
+    }
+
+    /// Closes an open road, opens a closed one.
+    fn turn(&self) {
+        self.turns.send_modify(|it| *it += 1);
+    }
+}
+
+/// One server is cut off in the middle of starting a call; another takes the run over and starts
+/// the same call, in the very same words. Back on the network, the first must not take the other's
+/// event for its own: it would carry the call out as well.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_workers_event_is_not_taken_for_ones_own() {
+    let database = TestDatabase::create().await;
+    let road = Road::to(&database.url()).await;
+    let (cut_off, other) = (open(road.url.clone()).await, open(database.url()).await);
+
+    let run = make(&other, created("x")).await;
+    let old = claim_one(&cut_off).await;
+    let start = async |store: &Store| {
+        history(store, run).await.record(call_started("a")).unwrap().change().unwrap()
+    };
+    let begin = history(&cut_off, run).await.record(started()).unwrap();
+    let begin = begin.record(proposed(&[("a", chancery_domain::policy::Ruling::Allow)], 1));
+    let begin = begin.unwrap().change().unwrap();
+    cut_off.append(&begin, Fence::Lease(&old), clock::now()).await.unwrap();
+    let late = start(&cut_off).await;
+
+    road.turn();
+    let starting =
+        tokio::spawn(async move { cut_off.append(&late, Fence::Lease(&old), clock::now()).await });
+    other.beat(Duration::from_secs(60)).await.unwrap();
+    assert_eq!(other.rescue().await.unwrap(), 1);
+    let new = claim_one(&other).await;
+    other.append(&start(&other).await, Fence::Lease(&new), clock::now()).await.unwrap();
+    road.turn();
+
+    match starting.await.unwrap() {
+        Err(AppendError::LeaseLost(lost)) => assert_eq!(lost, run),
+        answer => panic!("the one who was cut off was told {answer:?}"),
+    }
+    let events = other.events(run, 0, 100).await.unwrap();
+    History::fold(run, &events).unwrap();
+    assert_eq!(events.len(), 4);
+}
+
+/// The connection breaks while the server still works on the append: it is made after all, and
+/// whoever asked for it is told so, not that someone else was faster.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_append_that_outlives_its_connection_is_recognised() {
+    let database = TestDatabase::create().await;
+    let road = Road::to(&database.url()).await;
+    let (cut_off, other) = (open(road.url.clone()).await, open(database.url()).await);
+    let run = make(&other, created("x")).await;
+    let change = history(&other, run).await.record(spoke("once")).unwrap().change().unwrap();
+
+    let (holder, onlooker) = (client(&database).await, client(&database).await);
+    holder.batch_execute("BEGIN; SELECT * FROM heads FOR UPDATE").await.unwrap();
+    let waiting = async |count: i64| {
+        let query = "SELECT count(*) FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        while onlooker.query_one(query, &[]).await.unwrap().get::<_, i64>(0) < count {
+            tokio::task::yield_now().await;
+        }
+    };
+    let appending =
+        tokio::spawn(async move { cut_off.append(&change, Fence::Outside, clock::now()).await });
+    waiting(1).await;
+    road.turn();
+    road.turn();
+    waiting(2).await;
+    holder.batch_execute("COMMIT").await.unwrap();
+
+    appending.await.unwrap().unwrap();
+    assert_eq!(other.events(run, 0, 100).await.unwrap().len(), 2);
+}

@@ -1,0 +1,192 @@
+//! What must hold of a run's log and of the world when all is over, whatever happened.
+
+use std::collections::BTreeMap;
+
+use chancery_domain::event::*;
+use chancery_domain::history::History;
+use chancery_domain::id::{CallId, MessageId, RunId, idempotency_key};
+use chancery_domain::run::{Run, Work};
+use chancery_runtime::UnknownOutcome;
+
+use super::Scenario;
+use super::world::{Act, World};
+
+/// A call that was under way when a life ended, and where the log was.
+#[derive(Debug, Clone)]
+pub struct Orphan {
+    pub after: u64,
+    pub call: CallId,
+    pub message: MessageId,
+    act: Option<Act>,
+}
+
+/// The calls that have started and not ended, in a run that a crash left executing.
+pub fn orphans(run: RunId, log: &[Recorded]) -> Vec<Orphan> {
+    let Ok(history) = History::fold(run, log) else { return Vec::new() };
+    let Run::Running(Work::Execute(batch)) = history.run() else { return Vec::new() };
+    let message = batch.message();
+    let mut open: Vec<Orphan> = Vec::new();
+    for it in log {
+        match &it.event {
+            Event::CallStarted(started) => {
+                let act = batch.call(&started.call).and_then(|it| Act::named(&it.tool));
+                let (after, call) = (history.seq(), started.call.clone());
+                open.push(Orphan { after, call, message, act });
+            }
+            Event::BatchProposed(_) => open.clear(),
+            event => {
+                if let Some(call) = settles(event) {
+                    open.retain(|it| it.call != call);
+                }
+            }
+        }
+    }
+    open
+}
+
+/// The call that is not under way any more after an event.
+fn settles(event: &Event) -> Option<CallId> {
+    match event {
+        Event::CallEnded(it) => Some(it.call.clone()),
+        Event::CallRetried(it) => Some(it.call.clone()),
+        Event::PermissionRequested(it) => Some(it.call.clone()),
+        Event::WaitBegan(it) => Some(it.call.clone()),
+        _ => None,
+    }
+}
+
+/// Every orphan was dealt with as its tool and the operator say, before anything else was done
+/// about it.
+pub fn orphans_surfaced(
+    log: &[Recorded],
+    orphans: &[Orphan],
+    scenario: &Scenario,
+) -> Result<(), String> {
+    for orphan in orphans {
+        let next = log.iter().filter(|it| it.seq > orphan.after).find_map(|it| match &it.event {
+            Event::CallEnded(e) if e.call == orphan.call => Some(match e.result.code.as_deref() {
+                Some("OUTCOME_UNKNOWN") => "failed",
+                _ => "finished",
+            }),
+            Event::CallRetried(e) if e.call == orphan.call => Some("retried"),
+            Event::PermissionRequested(e) if e.call == orphan.call => Some("asked"),
+            Event::Cancelled(_) => Some("cancelled"),
+            _ => None,
+        });
+        let due = match (orphan.act, scenario.on_unknown) {
+            (Some(Act::Wait), _) => return Err(format!("{orphan:?} can have no unknown outcome")),
+            (Some(Act::Safe), _) | (_, UnknownOutcome::Retry) => "retried",
+            (_, UnknownOutcome::Fail) => "failed",
+            (_, UnknownOutcome::Ask) => "asked",
+        };
+        let given_up = next == Some("failed") && scenario.attempts < u32::MAX;
+        if next != Some(due) && next != Some("cancelled") && !given_up {
+            return Err(format!("{orphan:?} was {next:?}, not {due}"));
+        }
+    }
+    Ok(())
+}
+
+/// What the log says of one call.
+#[derive(Debug, Default)]
+struct Course {
+    starts: u32,
+    /// By the operator's or a person's word, or because its tool may.
+    repeats: u32,
+    refused: bool,
+    /// With a result that the tool gave.
+    finished: bool,
+}
+
+pub fn whole(run: RunId, log: &[Recorded], world: &World) -> Result<(), String> {
+    let history = History::fold(run, log).map_err(|it| it.to_string())?;
+    if !matches!(history.run(), Run::Finished(_)) {
+        return Err(format!("the run is {}", history.run().status()));
+    }
+    let courses = courses(run, log)?;
+    let effects = world.effects();
+    for (key, count) in &effects {
+        let course = courses.get(key).ok_or_else(|| format!("`{key}` ran and is in no log"))?;
+        if *count > course.starts {
+            return Err(format!("`{key}` took effect {count} times: {course:?}"));
+        }
+    }
+    for (key, course) in &courses {
+        let count = effects.get(key).copied().unwrap_or(0);
+        if course.starts > 1 + course.repeats {
+            return Err(format!("`{key}` was started without a word for it: {course:?}"));
+        }
+        if course.refused && course.starts == 0 && count > 0 {
+            return Err(format!("`{key}` was refused and took effect"));
+        }
+        if course.finished && count == 0 {
+            return Err(format!("`{key}` has a result and had no effect: {course:?}"));
+        }
+        if course.finished && course.starts == 1 && count != 1 {
+            return Err(format!("`{key}` took effect {count} times: {course:?}"));
+        }
+    }
+    heard_all(log)
+}
+
+/// Walks the log; refuses results that are not in the model's order.
+fn courses(run: RunId, log: &[Recorded]) -> Result<BTreeMap<String, Course>, String> {
+    let mut courses: BTreeMap<String, Course> = BTreeMap::new();
+    let mut batch: Option<(MessageId, Vec<CallId>)> = None;
+    let mut results: Vec<CallId> = Vec::new();
+    let mut waiting: Option<CallId> = None;
+    for it in log {
+        if let Event::BatchProposed(it) = &it.event {
+            let calls = it.calls.iter().map(|it| it.call.id.clone()).collect();
+            batch = Some((it.message, calls));
+            continue;
+        }
+        let Some((message, calls)) = &batch else { continue };
+        let mut course = |call: &CallId, note: fn(&mut Course)| {
+            note(courses.entry(idempotency_key(run, *message, call)).or_default());
+        };
+        match &it.event {
+            Event::CallStarted(e) => course(&e.call, |it| it.starts += 1),
+            Event::CallRetried(e) => course(&e.call, |it| it.repeats += 1),
+            Event::CallEnded(e) => {
+                if !e.result.is_error {
+                    course(&e.call, |it| it.finished = true);
+                }
+                results.push(e.call.clone());
+            }
+            Event::CallRefused(e) => {
+                course(&e.call, |it| it.refused = true);
+                results.push(e.call.clone());
+            }
+            Event::PermissionDecided(e) => match e.decision {
+                Decision::Granted => course(&e.call, |it| it.repeats += 1),
+                Decision::Supplied(_) => results.push(e.call.clone()),
+                Decision::Denied => {}
+            },
+            Event::WaitBegan(e) => waiting = Some(e.call.clone()),
+            Event::Signalled(_) | Event::WaitExpired(_) => results.extend(waiting.take()),
+            Event::BatchClosed(_) => {
+                if results != *calls {
+                    return Err(format!("results {results:?} of calls {calls:?}"));
+                }
+                results.clear();
+                batch = None;
+            }
+            _ => {}
+        }
+    }
+    Ok(courses)
+}
+
+/// An answer that has not heard the last word is no answer.
+fn heard_all(log: &[Recorded]) -> Result<(), String> {
+    let Some(Event::Completed(completed)) = log.last().map(|it| &it.event) else { return Ok(()) };
+    for it in log {
+        if let Event::UserSpoke(spoke) = &it.event
+            && !completed.output.split('|').any(|it| it == spoke.text)
+        {
+            return Err(format!("`{}` was not heard in `{}`", spoke.text, completed.output));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,228 @@
+//! What the simulated runs act on: a model that follows a script, and tools that count.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use chancery_domain::batch::Permit;
+use chancery_domain::event::{CallResult, Event, Usage};
+use chancery_domain::id::{AgentId, RoleId, WaitKey};
+use chancery_domain::org::{Org, Role};
+use chancery_domain::policy::Bounds;
+use chancery_runtime::context::Context;
+use chancery_runtime::model::{Message, Model, ModelError, Models, RawCall, Reply, Request};
+use chancery_runtime::tool::{CallContext, Done, Effect, Tool, ToolSpec, Tools};
+use chancery_runtime::{Limits, Parts};
+use chancery_store::Store;
+use chancery_store::fault::Fuse;
+use serde_json::json;
+
+use super::Scenario;
+
+/// What a call of a script does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    /// One at a time, and not to be repeated.
+    Write,
+    /// May overlap with its like; not to be repeated.
+    Look,
+    /// May be repeated.
+    Safe,
+    /// The role may not.
+    Denied,
+    /// There is no such tool.
+    Nonsense,
+    /// Waits for a signal; its effect is in the log.
+    Wait,
+}
+
+impl Act {
+    pub const ALL: [Act; 6] =
+        [Act::Write, Act::Look, Act::Safe, Act::Denied, Act::Nonsense, Act::Wait];
+
+    pub fn tool(self) -> &'static str {
+        match self {
+            Act::Write => "write",
+            Act::Look => "look",
+            Act::Safe => "safe",
+            Act::Denied => "denied",
+            Act::Nonsense => "nonsense",
+            Act::Wait => "wait",
+        }
+    }
+
+    pub fn named(tool: &str) -> Option<Act> {
+        Act::ALL.into_iter().find(|it| it.tool() == tool)
+    }
+}
+
+/// What the far side of one run has seen.
+#[derive(Debug, Default)]
+pub struct World {
+    /// By idempotency key.
+    effects: Mutex<BTreeMap<String, u32>>,
+    pub model_calls: AtomicU64,
+    violations: Mutex<Vec<String>>,
+}
+
+impl World {
+    pub fn effects(&self) -> BTreeMap<String, u32> {
+        self.effects.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn violated(&self, what: impl Into<String>) {
+        self.violations.lock().unwrap_or_else(PoisonError::into_inner).push(what.into());
+    }
+
+    pub fn violations(&self) -> Vec<String> {
+        self.violations.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// What one life of a worker works with: all that it does passes through its fuse.
+pub fn parts(world: &Arc<World>, store: &Store, fuse: &Fuse, scenario: &Scenario) -> Parts {
+    let bounds = Bounds { allowed_tools: None, denied_tools: vec!["denied".to_owned()] };
+    let role = Role { bounds, ..Role::unlimited("worker") };
+    let agent = (AgentId::from("clerk"), RoleId::from("worker"));
+    let org = Org::new([role], [agent]).unwrap_or_default();
+    let mut tools = Tools::default();
+    for act in [Act::Write, Act::Look, Act::Safe, Act::Denied, Act::Wait] {
+        let tool = Counting { spec: spec(act), world: world.clone(), fuse: fuse.clone() };
+        if let Err(error) = tools.register(Arc::new(tool)) {
+            world.violated(error.to_string());
+        }
+    }
+    let model = Scripted {
+        world: world.clone(),
+        script: scenario.script.clone(),
+        store: store.clone(),
+        fuse: fuse.clone(),
+    };
+    Parts {
+        store: store.clone(),
+        org: Arc::new(org),
+        tools: Arc::new(tools),
+        models: Arc::new(Models::new(Arc::new(model), BTreeMap::new())),
+        limits: Limits {
+            attempts: scenario.attempts,
+            on_unknown_outcome: scenario.on_unknown,
+            ..Limits::default()
+        },
+    }
+}
+
+fn spec(act: Act) -> ToolSpec {
+    ToolSpec {
+        name: act.tool().to_owned(),
+        description: String::new(),
+        parameters: json!({"type": "object"}),
+        effect: if act == Act::Wait { Effect::Log } else { Effect::Outside },
+        idempotent: act == Act::Safe,
+        supports_parallel: act == Act::Look,
+    }
+}
+
+#[derive(Debug)]
+struct Counting {
+    spec: ToolSpec,
+    world: Arc<World>,
+    fuse: Fuse,
+}
+
+#[async_trait]
+impl Tool for Counting {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, permit: Permit, context: &CallContext) -> Done {
+        self.fuse.point().await;
+        if self.spec.effect == Effect::Log {
+            let key = permit.call().arguments["key"].as_str().unwrap_or_default();
+            return Done::Wait { key: WaitKey::from(key), timeout: None };
+        }
+        {
+            let mut effects = self.world.effects.lock().unwrap_or_else(PoisonError::into_inner);
+            *effects.entry(context.idempotency_key.clone()).or_default() += 1;
+        }
+        self.fuse.point().await;
+        Done::Result(CallResult::ok(context.idempotency_key.clone()))
+    }
+}
+
+/// Says the next line of its script, which it finds by what it has said before. Its answer is
+/// everything that it was told.
+#[derive(Debug)]
+struct Scripted {
+    world: Arc<World>,
+    script: Vec<Vec<Act>>,
+    store: Store,
+    fuse: Fuse,
+}
+
+#[async_trait]
+impl Model for Scripted {
+    async fn generate(&self, request: Request<'_>) -> Result<Reply, ModelError> {
+        self.world.model_calls.fetch_add(1, Ordering::SeqCst);
+        self.fuse.point().await;
+        if let Err(wrong) = self.judge(&request).await {
+            self.world.violated(wrong);
+        }
+        let batches = request
+            .messages
+            .iter()
+            .filter(|it| matches!(it, Message::Assistant { calls, .. } if !calls.is_empty()));
+        let place = batches.count();
+        let calls: Vec<RawCall> = self.script.get(place).map_or_else(Vec::new, |acts| {
+            acts.iter()
+                .enumerate()
+                .map(|(n, act)| RawCall {
+                    // The same names in every batch: they are unique within one alone.
+                    id: format!("c{n}"),
+                    tool: act.tool().to_owned(),
+                    arguments: json!({"key": format!("key-{place}-{n}")}).to_string(),
+                })
+                .collect()
+        });
+        let heard: Vec<&str> = request
+            .messages
+            .iter()
+            .filter_map(|it| match it {
+                Message::User { text } => Some(&**text),
+                _ => None,
+            })
+            .collect();
+        let text = if calls.is_empty() { heard.join("|") } else { String::new() };
+        self.fuse.point().await;
+        Ok(Reply { text, calls, usage: Usage::default(), model: "scripted".to_owned() })
+    }
+}
+
+impl Scripted {
+    /// A model is shown what the log says and nothing else, with every result of every batch.
+    async fn judge(&self, request: &Request<'_>) -> Result<(), String> {
+        let mut messages = request.messages.iter();
+        while let Some(message) = messages.next() {
+            let Message::Assistant { calls, .. } = message else { continue };
+            for call in calls {
+                match messages.next() {
+                    Some(Message::Tool { call: of, .. }) if *of == call.id => {}
+                    other => return Err(format!("{other:?} where the result of {call:?} is due")),
+                }
+            }
+        }
+        let log = self.store.events(request.run, 0, u32::MAX).await.map_err(|it| it.to_string())?;
+        let Some(Event::Created(created)) = log.first().map(|it| it.event.clone()) else {
+            return Err("the log does not begin".to_owned());
+        };
+        let mut context = Context::new(created, Vec::new());
+        log.iter().for_each(|it| context.follow(&it.event));
+        // Others may have gone on meanwhile; what was said before stays as it was.
+        if context.messages().starts_with(request.messages) {
+            Ok(())
+        } else {
+            Err(format!("read {:?}, logged {:?}", request.messages, context.messages()))
+        }
+    }
+}
