@@ -105,6 +105,16 @@ impl<'a> Journal<'a> {
         }
     }
 
+    /// Makes durable what the model will read or a person may see. That a batch is closed says
+    /// nothing new about its results, so it shares the next commit.
+    pub async fn commit_words(&mut self) -> Result<(), JournalError> {
+        let staged = self.history()?.staged();
+        if staged.iter().all(|it| matches!(it, Event::BatchClosed(_))) {
+            return Ok(());
+        }
+        self.commit().await
+    }
+
     /// Drops what is staged and reads the log anew.
     pub async fn reread(&mut self) -> Result<(), JournalError> {
         let log = self.store.events(self.lease.run(), 0, u32::MAX).await?;

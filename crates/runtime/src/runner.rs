@@ -16,6 +16,7 @@ use chancery_domain::id::{MessageId, WaitKey, idempotency_key, recover_key};
 use chancery_domain::run::{Run, Work};
 use chancery_store::queue::Lease;
 use futures_util::future::join_all;
+use metrics::counter;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock;
@@ -104,7 +105,7 @@ async fn generate(
     journal: &mut Journal<'_>,
     reins: &Reins,
 ) -> Result<(), JournalError> {
-    journal.commit().await?;
+    journal.commit_words().await?;
     let created = journal.context().created().clone();
     let Some(role) = parts.org.role_of(&created.agent) else {
         let error = format!("agent `{}` is not in the organisation any more", created.agent);
@@ -125,15 +126,21 @@ async fn generate(
     };
     let reply = match reply {
         Ok(reply) => reply,
-        Err(error) => return journal.record(Failed { error: error.to_string() }),
+        Err(error) => {
+            counter!("chancery_llm_errors_total").increment(1);
+            return journal.record(Failed { error: error.to_string() });
+        }
     };
+    let usage = reply.usage;
+    counter!("chancery_llm_tokens_total", "direction" => "input").increment(usage.input_tokens);
+    counter!("chancery_llm_tokens_total", "direction" => "output").increment(usage.output_tokens);
     let message = clock::new_message_id();
     if reply.calls.is_empty() {
-        let (output, usage) = (reply.text, reply.usage);
-        return journal.record(Completed { message, output, model: reply.model, usage });
+        let (output, model) = (reply.text, reply.model);
+        return journal.record(Completed { message, output, model, usage });
     }
     let calls = gate::rule_on(reply.calls, &parts.tools, role, created.delegated.as_ref());
-    let (text, model, usage) = (reply.text, reply.model, reply.usage);
+    let (text, model) = (reply.text, reply.model);
     journal.record(BatchProposed { message, text, calls, model, usage })
 }
 
@@ -190,7 +197,12 @@ async fn execute(
 
 fn end(journal: &mut Journal<'_>, call: &Call, done: Done) -> Result<(), JournalError> {
     match done {
-        Done::Result(result) => journal.record(CallEnded { call: call.id.clone(), result }),
+        Done::Result(result) => {
+            let outcome = if result.is_error { "error" } else { "ok" };
+            let tool = call.tool.clone();
+            counter!("chancery_tool_calls_total", "tool" => tool, "result" => outcome).increment(1);
+            journal.record(CallEnded { call: call.id.clone(), result })
+        }
         Done::Wait { key, timeout } => begin_wait(journal, call, key, timeout),
     }
 }

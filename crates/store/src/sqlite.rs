@@ -12,6 +12,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use tokio::sync::oneshot;
@@ -21,6 +22,10 @@ use crate::{OpenError, StoreError};
 
 /// More than this many writes in one transaction make the first of them wait too long.
 const GROUP_MAX: usize = 512;
+/// How long the writer looks for work before it sleeps.
+const SPIN: Duration = Duration::from_micros(30);
+/// How long a group that nobody waits for stays open to others.
+const LINGER: Duration = Duration::from_millis(1);
 /// Reads at one time; more wait their turn.
 const READERS: usize = 4;
 
@@ -33,7 +38,7 @@ pub(crate) struct Sqlite {
 
 /// A write, and what to do when it is durable or has failed. An error from the work fails the
 /// whole group, so it is for the database's own failures; a refusal is part of the answer.
-type Job = Box<dyn FnOnce(&Connection) -> Result<Answer, StoreError> + Send>;
+type Job = Box<dyn FnOnce(&Connection) -> Result<Option<Answer>, StoreError> + Send>;
 type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 #[derive(Debug)]
@@ -73,13 +78,34 @@ impl Sqlite {
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
+        self.submit(work, When::Durable).await
+    }
+
+    /// The same for what need not survive a crash, such as a lease: answers when it is done, and
+    /// shares the commit of what comes next.
+    pub(crate) async fn write_soon<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.submit(work, When::Done).await
+    }
+
+    async fn submit<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        when: When,
+    ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
         // The caller may be gone; what it asked for is done all the same.
-        let job: Job = Box::new(move |connection| match work(connection) {
-            Ok(value) => Ok(Box::new(move |committed: Result<(), StoreError>| {
+        let job: Job = Box::new(move |connection| match (work(connection), when) {
+            (Ok(value), When::Done) => {
+                let _ = reply.send(Ok(value));
+                Ok(None)
+            }
+            (Ok(value), When::Durable) => Ok(Some(Box::new(move |committed: Result<_, _>| {
                 let _ = reply.send(committed.map(|()| value));
-            })),
-            Err(error) => {
+            }))),
+            (Err(error), _) => {
                 let error = StoreError::from(error);
                 let _ = reply.send(Err(error.clone()));
                 Err(error)
@@ -126,8 +152,15 @@ pub(crate) fn now() -> i64 {
     jiff::Timestamp::now().as_microsecond()
 }
 
+/// When a caller is answered.
+#[derive(Debug, Clone, Copy)]
+enum When {
+    Done,
+    Durable,
+}
+
 fn write_loop(mut connection: Connection, queue: &mpsc::Receiver<Job>) {
-    while let Ok(first) = queue.recv() {
+    while let Some(first) = next_job(queue) {
         let mut answers = Vec::new();
         let committed = write_group(&mut connection, first, queue, &mut answers);
         if let Err(error) = &committed {
@@ -141,6 +174,20 @@ fn write_loop(mut connection: Connection, queue: &mpsc::Receiver<Job>) {
     let _ = connection.pragma_update(None, "wal_checkpoint", "TRUNCATE");
 }
 
+/// The next job. What follows on a write often follows at once, sooner than a sleeping thread
+/// can be woken: so it looks for a moment before it sleeps.
+fn next_job(queue: &mpsc::Receiver<Job>) -> Option<Job> {
+    let began = Instant::now();
+    while began.elapsed() < SPIN {
+        match queue.try_recv() {
+            Ok(job) => return Some(job),
+            Err(mpsc::TryRecvError::Empty) => std::hint::spin_loop(),
+            Err(mpsc::TryRecvError::Disconnected) => return None,
+        }
+    }
+    queue.recv().ok()
+}
+
 fn write_group(
     connection: &mut Connection,
     first: Job,
@@ -149,9 +196,18 @@ fn write_group(
 ) -> Result<(), StoreError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut next = Some(first);
-    while let Some(job) = next {
-        answers.push(job(&transaction)?);
-        next = if answers.len() < GROUP_MAX { queue.try_recv().ok() } else { None };
+    for _ in 0..GROUP_MAX {
+        let Some(job) = next else { break };
+        answers.extend(job(&transaction)?);
+        next = queue.try_recv().ok();
+        if next.is_none() && answers.is_empty() {
+            // Nobody waits for this commit yet: whoever comes within a moment shares it.
+            next = queue.recv_timeout(LINGER).ok();
+        }
+    }
+    // The group is full, and a job is in hand: it is the last of this group.
+    if let Some(job) = next {
+        answers.extend(job(&transaction)?);
     }
     transaction.commit()?;
     Ok(())
@@ -165,7 +221,7 @@ impl Readers {
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&self.path, flags)?;
-        connection.busy_timeout(std::time::Duration::from_secs(10))?;
+        connection.busy_timeout(Duration::from_secs(10))?;
         connection.set_prepared_statement_cache_capacity(64);
         Ok(connection)
     }

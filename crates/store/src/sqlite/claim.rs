@@ -14,7 +14,8 @@ impl Sqlite {
         limit: u32,
     ) -> Result<Vec<ClaimedRow>, StoreError> {
         let now = super::now();
-        self.write(move |connection| claim(connection, worker, limit, now)).await
+        // A lease dies with the process: it need not outlive it on disk.
+        self.write_soon(move |connection| claim(connection, worker, limit, now)).await
     }
 }
 
