@@ -32,6 +32,7 @@ pub enum Refusal {
 
 /// What a command comes to.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "made once a request and taken apart at once")]
 pub enum Effect {
     Record(History),
     /// It was so already.

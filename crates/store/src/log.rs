@@ -56,6 +56,7 @@ pub enum CreateOutcome {
 
 /// What came of deciding on a change from outside.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "made once a request and taken apart at once")]
 pub enum Amendment<R> {
     Record(History),
     Nothing(R),

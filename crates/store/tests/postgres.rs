@@ -1,5 +1,7 @@
 //! What only PostgreSQL can go through: several servers, lost connections, a restart.
 
+#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+
 use std::time::Duration;
 
 use chancery_domain::history::History;

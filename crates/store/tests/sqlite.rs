@@ -1,5 +1,7 @@
 //! What only SQLite can go through: one process at a time, a full disk, a writer that is killed.
 
+#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
