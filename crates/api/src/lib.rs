@@ -1,1 +1,27 @@
-//! The wire: request and response types, and a typed client.
+//! The wire: request and response types, and a typed client. Knows nothing of the domain: what
+//! is here is a promise to those who call us.
+
+#[cfg(feature = "client")]
+pub mod client;
+pub mod problem;
+pub mod run;
+pub mod token;
+
+pub use problem::Problem;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A page of a list; ask again with `cursor` for the next one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Page<T> {
+    pub items: Vec<T>,
+    /// `null`: this is the last page.
+    pub next_cursor: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Health {
+    pub status: String,
+    pub version: String,
+}

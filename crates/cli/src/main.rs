@@ -1,1 +1,97 @@
-fn main() {}
+//! The one binary. Every command is a file in `cmd`; how it went is an exit code of `outcome`.
+
+mod cmd;
+mod outcome;
+mod output;
+mod server;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Runs AI agents under authority that the system enforces, not the prompt.
+#[derive(Debug, Parser)]
+#[command(name = "chancery", version, after_help = outcome::HELP)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What every command takes.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Global {
+    /// Answer in JSON
+    #[arg(long, global = true)]
+    json: bool,
+    /// Where everything is kept that is not in a PostgreSQL [default: chancery-data]
+    #[arg(long, global = true, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// A PostgreSQL to share instead of the SQLite in the data directory
+    #[arg(long, global = true, value_name = "URL")]
+    database: Option<String>,
+    /// The settings' file [default: chancery.toml, where there is one]
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// A server elsewhere [default: the one that uses the data directory]
+    #[arg(long, global = true, env = "CHANCERY_URL", value_name = "URL")]
+    url: Option<String>,
+    /// The token to speak with [default: the operator's, from the data directory]
+    #[arg(
+        long,
+        global = true,
+        env = "CHANCERY_TOKEN",
+        value_name = "TOKEN",
+        hide_env_values = true
+    )]
+    token: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// The server
+    Serve(cmd::serve::Args),
+    /// The whole story in one terminal: a scripted agent, nothing leaves the machine
+    Demo(cmd::demo::Args),
+    /// Runs: start, look, speak, signal, cancel
+    #[command(subcommand)]
+    Run(cmd::run::Command),
+    /// Talk with an agent
+    Chat(cmd::chat::Args),
+    /// Tokens: make, list, revoke
+    #[command(subcommand)]
+    Token(cmd::token::Command),
+    /// Settings: show them with their origin, check them
+    #[command(subcommand)]
+    Config(cmd::config::Command),
+    /// Checks settings, store, models, tools and ports
+    Doctor(cmd::doctor::Args),
+    /// How fast, beside the raw limit of this disk
+    #[command(subcommand)]
+    Bench(cmd::bench::Command),
+    /// Completions for a shell
+    Completions(cmd::completions::Args),
+    /// The version
+    Version,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let Cli { global, command } = Cli::parse();
+    let done = match command {
+        Command::Serve(args) => cmd::serve::run(&global, args).await,
+        Command::Demo(args) => cmd::demo::run(&global, args).await,
+        Command::Run(command) => cmd::run::run(&global, command).await,
+        Command::Chat(args) => cmd::chat::run(&global, args).await,
+        Command::Token(command) => cmd::token::run(&global, command).await,
+        Command::Config(command) => cmd::config::run(&global, command),
+        Command::Doctor(args) => cmd::doctor::run(&global, args).await,
+        Command::Bench(command) => cmd::bench::run(&global, command).await,
+        Command::Completions(args) => cmd::completions::run::<Cli>(&args),
+        Command::Version => cmd::version(&global),
+    };
+    let outcome = done.unwrap_or_else(|error| outcome::of_error(&error, global.json));
+    ExitCode::from(outcome as u8)
+}

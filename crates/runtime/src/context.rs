@@ -110,6 +110,6 @@ impl Context {
 }
 
 /// The tools that a model is shown: those whose ruling, arguments aside, is not Deny.
-pub fn offers(tools: &Tools, role: &Role, delegated: Option<&Bounds>) -> Vec<ToolOffer> {
+pub fn offers<'t>(tools: &'t Tools, role: &Role, delegated: Option<&Bounds>) -> Vec<&'t ToolOffer> {
     tools.offers(|name| policy::offer(role, delegated, name))
 }

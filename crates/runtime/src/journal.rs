@@ -75,9 +75,8 @@ impl<'a> Journal<'a> {
     pub fn record(&mut self, event: impl Into<Event>) -> Result<(), JournalError> {
         let event = event.into();
         let history = self.history.take().ok_or(JournalError::Overtaken)?;
-        let history = history.record(event.clone())?;
         self.context.follow(&event);
-        self.history = Some(history);
+        self.history = Some(history.record(event)?);
         Ok(())
     }
 

@@ -2,6 +2,16 @@
 //! them into someone else's. An adapter retries what may pass by itself and says clearly what
 //! will not.
 
+pub mod anthropic;
+pub mod openai;
+pub mod scripted;
+pub mod sse;
+
+mod calls;
+mod exchange;
+mod fault;
+mod secret;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +20,9 @@ use async_trait::async_trait;
 use chancery_domain::event::{Call, CallResult, Usage};
 use chancery_domain::id::{AgentId, CallId, RunId};
 use serde_json::Value;
+
+pub use self::exchange::SetupError;
+pub use self::secret::Secret;
 
 /// Something that reads a conversation and answers with words or with calls.
 #[async_trait]
@@ -24,7 +37,7 @@ pub struct Request<'a> {
     pub system: &'a str,
     /// In order; every call of an assistant's message has its result before the next words.
     pub messages: &'a [Message],
-    pub tools: &'a [ToolOffer],
+    pub tools: &'a [&'a ToolOffer],
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -82,7 +95,7 @@ pub struct Patience {
     pub first_byte: Duration,
     /// Between two pieces of a stream.
     pub between: Duration,
-    /// For the whole answer.
+    /// For the whole answer, retries and the pauses before them included.
     pub whole: Duration,
     /// Tries after the first one.
     pub retries: u32,
@@ -116,5 +129,15 @@ impl Models {
 
     pub fn for_tier(&self, tier: &str) -> &Arc<dyn Model> {
         self.by_tier.get(tier).unwrap_or(&self.default)
+    }
+}
+
+/// A result as every model reads it: protocols differ in whether they can mark an error, so the
+/// text says it.
+fn result_text(result: &CallResult) -> String {
+    match (result.is_error, &result.code) {
+        (true, Some(code)) => format!("error {code}: {}", result.text),
+        (true, None) => format!("error: {}", result.text),
+        (false, _) => result.text.clone(),
     }
 }

@@ -24,6 +24,7 @@ use crate::gate;
 use crate::journal::{Journal, JournalError};
 use crate::model::Request;
 use crate::tool::{CallContext, Done, Effect};
+use crate::worker::Pulse;
 use crate::{Parts, UnknownOutcome};
 
 /// What a drive is told while it is under way.
@@ -34,7 +35,7 @@ pub struct Reins {
     /// The server stops: end the step, then hand over.
     pub stop: CancellationToken,
     /// Whether the worker was heard of lately enough to act on its lease.
-    pub alive: Arc<dyn crate::worker::Alive>,
+    pub pulse: Arc<Pulse>,
 }
 
 /// How a drive ended, when nothing went wrong.
@@ -167,7 +168,7 @@ async fn execute(
     if !in_log {
         journal.commit().await?;
         // A worker that slept past its lease may have been replaced: it must not act.
-        if !reins.alive.is_alive() {
+        if !reins.pulse.is_alive() {
             reins.halt.cancel();
         }
     }

@@ -1,7 +1,20 @@
 //! What a tool is, the registry, and [`Tools::call`]: the only door to one.
+//!
+//! Never decides whether a call may be made: that is the gate's, and a [`Permit`] is its word.
+
+pub mod config;
+
+pub mod files;
+pub mod wait_for_signal;
+
+pub mod command;
+pub mod mcp;
+
+mod duration;
+mod process;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -69,14 +82,26 @@ pub enum Done {
 }
 
 /// The tools that there are, each with its compiled schema.
+///
+/// Append-only: a tool, once there, stays as it is, so that what a person approved is what runs.
 #[derive(Debug, Default)]
 pub struct Tools {
     by_name: BTreeMap<String, Registered>,
+    /// Filled at most once each, by sources that were not there at the start.
+    later: Vec<Arc<OnceLock<BTreeMap<String, Registered>>>>,
+}
+
+/// A place in a registry for tools that arrive after it was built.
+#[derive(Debug)]
+pub struct Later {
+    place: Weak<OnceLock<BTreeMap<String, Registered>>>,
+    prefix: String,
 }
 
 #[derive(Debug)]
 struct Registered {
     tool: Arc<dyn Tool>,
+    offer: ToolOffer,
     arguments: jsonschema::Validator,
 }
 
@@ -91,37 +116,44 @@ pub enum RegisterError {
 impl Tools {
     pub fn register(&mut self, tool: Arc<dyn Tool>) -> Result<(), RegisterError> {
         let name = tool.spec().name.clone();
-        if self.by_name.contains_key(&name) {
+        if self.get(&name).is_some() {
             return Err(RegisterError::Twice(name));
         }
-        let arguments = jsonschema::validator_for(&tool.spec().parameters)
-            .map_err(|it| RegisterError::Schema { tool: name.clone(), detail: it.to_string() })?;
-        self.by_name.insert(name, Registered { tool, arguments });
+        self.by_name.insert(name, Registered::new(tool)?);
         Ok(())
     }
 
+    /// Keeps a place for tools whose names will begin with `prefix`.
+    pub fn later(&mut self, prefix: &str) -> Later {
+        let place = Arc::new(OnceLock::new());
+        self.later.push(place.clone());
+        Later { place: Arc::downgrade(&place), prefix: prefix.to_owned() }
+    }
+
     pub fn spec(&self, name: &str) -> Option<&ToolSpec> {
-        self.by_name.get(name).map(|it| it.tool.spec())
+        self.get(name).map(|it| it.tool.spec())
     }
 
     pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
-        self.by_name.values().map(|it| it.tool.spec())
+        self.all().map(|it| it.tool.spec())
     }
 
-    pub fn offers(&self, shown: impl Fn(&str) -> bool) -> Vec<ToolOffer> {
-        self.specs()
-            .filter(|spec| shown(&spec.name))
-            .map(|spec| ToolOffer {
-                name: spec.name.clone(),
-                description: spec.description.clone(),
-                parameters: spec.parameters.clone(),
-            })
-            .collect()
+    fn all(&self) -> impl Iterator<Item = &Registered> {
+        let later = self.later.iter().filter_map(|it| it.get());
+        std::iter::once(&self.by_name).chain(later).flat_map(|tools| tools.values())
+    }
+
+    fn get(&self, name: &str) -> Option<&Registered> {
+        self.by_name.get(name).or_else(|| self.later.iter().find_map(|it| it.get()?.get(name)))
+    }
+
+    pub fn offers(&self, shown: impl Fn(&str) -> bool) -> Vec<&ToolOffer> {
+        self.all().map(|it| &it.offer).filter(|offer| shown(&offer.name)).collect()
     }
 
     /// Whether a call names a tool that exists, with arguments that it takes.
     pub fn fitness(&self, call: &Call) -> Fitness {
-        let Some(registered) = self.by_name.get(&call.tool) else {
+        let Some(registered) = self.get(&call.tool) else {
             return Fitness::UnknownTool;
         };
         match registered.arguments.iter_errors(&call.arguments).next() {
@@ -136,7 +168,7 @@ impl Tools {
 
     /// The only door to a tool. The caller has made the start durable.
     pub async fn call(&self, permit: Permit, context: &CallContext) -> Done {
-        match self.by_name.get(&permit.call().tool) {
+        match self.get(&permit.call().tool) {
             Some(registered) => registered.tool.call(permit, context).await,
             // It was there when the gate ruled, and is gone since.
             None => Done::Result(CallResult::error(
@@ -144,5 +176,147 @@ impl Tools {
                 format!("there is no tool `{}` any more", permit.call().tool),
             )),
         }
+    }
+}
+
+impl Later {
+    /// Puts the tools in their place, and says which of them cannot be there. Once only: a
+    /// second arrival changes nothing.
+    pub fn arrive(&self, tools: Vec<Arc<dyn Tool>>) -> Vec<RegisterError> {
+        let mut refused = Vec::new();
+        let mut arrived = BTreeMap::new();
+        for tool in tools {
+            let name = tool.spec().name.clone();
+            if !name.starts_with(&self.prefix) || arrived.contains_key(&name) {
+                refused.push(RegisterError::Twice(name));
+                continue;
+            }
+            match Registered::new(tool) {
+                Ok(registered) => {
+                    arrived.insert(name, registered);
+                }
+                Err(error) => refused.push(error),
+            }
+        }
+        if let Some(place) = self.place.upgrade() {
+            let _ = place.set(arrived);
+        }
+        refused
+    }
+
+    /// Whether the registry is still there.
+    pub fn wanted(&self) -> bool {
+        self.place.strong_count() > 0
+    }
+}
+
+impl Registered {
+    fn new(tool: Arc<dyn Tool>) -> Result<Registered, RegisterError> {
+        let spec = tool.spec();
+        let arguments = jsonschema::validator_for(&spec.parameters).map_err(|it| {
+            RegisterError::Schema { tool: spec.name.clone(), detail: it.to_string() }
+        })?;
+        let offer = ToolOffer {
+            name: spec.name.clone(),
+            description: spec.description.clone(),
+            parameters: spec.parameters.clone(),
+        };
+        Ok(Registered { tool, offer, arguments })
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    //! What the tests of the tools share.
+
+    use super::*;
+    use uuid::Uuid;
+
+    pub(crate) fn context() -> CallContext {
+        CallContext {
+            run: RunId(Uuid::from_u128(1)),
+            agent: AgentId::from("pa"),
+            user: UserId::from("lin"),
+            idempotency_key: "run_1:msg_1:call_1".to_owned(),
+            cancelled: CancellationToken::new(),
+        }
+    }
+
+    pub(crate) async fn call(tool: &dyn Tool, arguments: Value) -> CallResult {
+        let permit = chancery_testkit::permit(&tool.spec().name, arguments);
+        match tool.call(permit, &context()).await {
+            Done::Result(result) => result,
+            Done::Wait { .. } => panic!("a wait where a result was due"),
+        }
+    }
+
+    pub(crate) fn code(result: &CallResult) -> &str {
+        result.code.as_deref().unwrap_or("OK")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::testing::context;
+    use super::*;
+
+    #[derive(Debug)]
+    struct Named(ToolSpec);
+
+    #[async_trait]
+    impl Tool for Named {
+        fn spec(&self) -> &ToolSpec {
+            &self.0
+        }
+
+        async fn call(&self, _: Permit, _: &CallContext) -> Done {
+            Done::Result(CallResult::ok(self.0.description.clone()))
+        }
+    }
+
+    fn named(name: &str, description: &str, parameters: Value) -> Arc<dyn Tool> {
+        let spec = ToolSpec {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            parameters,
+            effect: Effect::Outside,
+            idempotent: false,
+            supports_parallel: false,
+        };
+        Arc::new(Named(spec))
+    }
+
+    #[tokio::test]
+    async fn tools_that_come_later_are_tools_like_the_others_and_come_once() {
+        let mut tools = Tools::default();
+        let later = tools.later("far_");
+        tools.register(named("near", "near", json!({}))).unwrap();
+        assert_eq!(tools.fitness(&call("far_a")), Fitness::UnknownTool);
+
+        let refused = later.arrive(vec![
+            named("far_a", "first", json!({})),
+            named("far_a", "second", json!({})),
+            named("near", "an impostor", json!({})),
+            named("far_b", "", json!({"$ref": "https://example.com/schema.json"})),
+        ]);
+        assert_eq!(refused.len(), 3, "{refused:?}");
+        later.arrive(vec![named("far_a", "changed", json!({}))]);
+
+        let names: Vec<_> = tools.specs().map(|it| &*it.name).collect();
+        assert_eq!(names, ["near", "far_a"]);
+        assert_eq!(tools.fitness(&call("far_a")), Fitness::Fits);
+        for (tool, said) in [("far_a", "first"), ("near", "near")] {
+            let permit = chancery_testkit::permit(tool, json!({}));
+            let done = tools.call(permit, &context()).await;
+            assert_eq!(done, Done::Result(CallResult::ok(said)));
+        }
+        drop(tools);
+        assert!(!later.wanted());
+    }
+
+    fn call(tool: &str) -> Call {
+        Call { id: "call_1".into(), tool: tool.to_owned(), arguments: json!({}) }
     }
 }

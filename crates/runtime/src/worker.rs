@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use chancery_domain::id::RunId;
 use chancery_store::queue::{Claimed, Lease, Release};
-use chancery_store::{AppendError, Changed};
+use chancery_store::{AppendError, Changed, Store};
 use tokio::sync::{Semaphore, broadcast};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -23,11 +23,6 @@ const CLAIM_MAX: usize = 32;
 /// Waking is a hint; this often we look without one.
 const POLL: Duration = Duration::from_secs(1);
 
-/// Whether the process was heard of within the length of its lease.
-pub trait Alive: Send + Sync + std::fmt::Debug {
-    fn is_alive(&self) -> bool;
-}
-
 /// The running workers of this process.
 #[derive(Debug)]
 pub struct Workers {
@@ -41,11 +36,17 @@ struct Shared {
     slots: Arc<Semaphore>,
     drives: TaskTracker,
     /// What each run under way here is halted by.
-    active: Mutex<HashMap<RunId, CancellationToken>>,
+    active: Mutex<HashMap<RunId, Active>>,
     stop: CancellationToken,
     pulse: Arc<Pulse>,
     /// The last claim found as much as it asked for: there may be more.
     backlog: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Active {
+    attempt: u64,
+    halt: CancellationToken,
 }
 
 /// When the heartbeat was last written, by a clock that runs while a process is stopped.
@@ -54,10 +55,26 @@ pub struct Pulse {
     started: Instant,
     last_beat_ms: AtomicU64,
     lease: Duration,
+    /// Where no other process can be, nobody takes a run from this one.
+    alone: bool,
 }
 
-impl Alive for Pulse {
-    fn is_alive(&self) -> bool {
+impl Pulse {
+    /// Of a worker that has just been heard of.
+    pub fn new(lease: Duration, store: &Store) -> Pulse {
+        Pulse {
+            started: Instant::now(),
+            last_beat_ms: AtomicU64::new(0),
+            lease,
+            alone: !store.is_shared(),
+        }
+    }
+
+    /// Whether the worker was heard of within the length of its lease.
+    pub fn is_alive(&self) -> bool {
+        if self.alone {
+            return true;
+        }
         let last = Duration::from_millis(self.last_beat_ms.load(Ordering::Relaxed));
         self.started.elapsed().saturating_sub(last) < self.lease
     }
@@ -69,11 +86,7 @@ impl Workers {
         let store = parts.store.clone();
         store.beat(parts.limits.lease).await?;
         store.rescue().await?;
-        let pulse = Arc::new(Pulse {
-            started: Instant::now(),
-            last_beat_ms: AtomicU64::new(0),
-            lease: parts.limits.lease,
-        });
+        let pulse = Arc::new(Pulse::new(parts.limits.lease, &store));
         let shared = Arc::new(Shared {
             slots: Arc::new(Semaphore::new(parts.limits.concurrency)),
             drives: TaskTracker::new(),
@@ -85,8 +98,10 @@ impl Workers {
         });
         let mut tasks = JoinSet::new();
         tasks.spawn(dispatch(shared.clone()));
-        tasks.spawn(beat(shared.clone()));
-        tasks.spawn(rescue(shared.clone()));
+        if store.is_shared() {
+            tasks.spawn(beat(shared.clone()));
+            tasks.spawn(rescue(shared.clone()));
+        }
         tasks.spawn(watch(shared.clone()));
         tasks.spawn(timer::fire(store, shared.stop.clone()));
         Ok(Workers { shared, tasks })
@@ -157,13 +172,14 @@ async fn drive_one(shared: &Arc<Shared>, claimed: Claimed) {
     let Claimed { lease, log } = claimed;
     let run = lease.run();
     let halt = CancellationToken::new();
-    shared.active().insert(run, halt.clone());
-    let reins = Reins { halt, stop: shared.stop.clone(), alive: shared.pulse.clone() };
+    let attempt = lease.attempt();
+    shared.active().insert(run, Active { attempt, halt: halt.clone() });
+    let reins = Reins { halt, stop: shared.stop.clone(), pulse: shared.pulse.clone() };
     let log = match log {
         Ok(log) => log,
         Err(error) => {
             tracing::error!(run.id = %run, %error, "The log of {run} cannot be read: {error}");
-            shared.active().remove(&run);
+            shared.forget(run, attempt);
             give_back(shared, lease, Release::Failure { pause: Duration::from_secs(60) }).await;
             return;
         }
@@ -177,7 +193,7 @@ async fn drive_one(shared: &Arc<Shared>, claimed: Claimed) {
         })
     };
     let driven = driving.await;
-    shared.active().remove(&run);
+    shared.forget(run, attempt);
     match driven {
         Ok((Ok(Driven::Parked), _)) => {}
         Ok((Ok(Driven::Handover), lease)) => give_back(shared, lease, Release::Handover).await,
@@ -242,8 +258,8 @@ async fn beat(shared: Arc<Shared>) {
         }
         if !shared.pulse.is_alive() && shared.parts.store.is_shared() {
             tracing::warn!("The lease of this server ran out; it lets go of its runs");
-            for halt in shared.active().values() {
-                halt.cancel();
+            for active in shared.active().values() {
+                active.halt.cancel();
             }
         }
     }
@@ -288,8 +304,8 @@ async fn watch(shared: Arc<Shared>) {
             Ok(ended) => {
                 let active = shared.active();
                 for run in ended {
-                    if let Some(halt) = active.get(&run) {
-                        halt.cancel();
+                    if let Some(active) = active.get(&run) {
+                        active.halt.cancel();
                     }
                 }
             }
@@ -299,7 +315,15 @@ async fn watch(shared: Arc<Shared>) {
 }
 
 impl Shared {
-    fn active(&self) -> std::sync::MutexGuard<'_, HashMap<RunId, CancellationToken>> {
+    fn active(&self) -> std::sync::MutexGuard<'_, HashMap<RunId, Active>> {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A drive is over; a later one of the same run may be under way already.
+    fn forget(&self, run: RunId, attempt: u64) {
+        let mut active = self.active();
+        if active.get(&run).is_some_and(|it| it.attempt == attempt) {
+            active.remove(&run);
+        }
     }
 }

@@ -1,1 +1,21 @@
 //! HTTP. The only crate that knows axum.
+//!
+//! [`router`] is the table of contents, [`access`] says who is calling, [`error`] gives every
+//! failure its status, [`view`] turns what the domain says into what the wire says. [`start`]
+//! puts a whole server together from a [`config::Config`].
+
+pub mod access;
+pub mod config;
+pub mod error;
+mod extract;
+mod metrics;
+mod organisation;
+pub mod router;
+mod routes;
+mod start;
+mod stream;
+pub mod tokens;
+mod view;
+
+pub use organisation::check as check_organisation;
+pub use start::{Running, StartError, start};

@@ -14,6 +14,7 @@ mod migrate;
 mod postgres;
 mod projection;
 pub mod queue;
+pub mod raw;
 pub mod read;
 mod sql;
 mod sqlite;

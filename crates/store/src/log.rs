@@ -153,7 +153,11 @@ impl Store {
     ) -> Result<Vec<Recorded>, StoreError> {
         self.query(
             "SELECT seq, at, kind, body FROM events WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
-            vec![Param::Uuid(run.0), Param::Int(after as i64), Param::Int(i64::from(limit))],
+            vec![
+                Param::Uuid(run.0),
+                Param::Int(i64::try_from(after).unwrap_or(i64::MAX)),
+                Param::Int(i64::from(limit)),
+            ],
             recorded,
         )
         .await
@@ -196,7 +200,7 @@ impl Store {
             bell.ring_work();
         }
         if let Database::Postgres(postgres) = &self.inner.database {
-            postgres.notify_others();
+            postgres.tell_others(work);
         }
     }
 }

@@ -38,7 +38,7 @@ const MIGRATION_LOCK: i64 = 0x6368_616e_6365_7279;
 pub(crate) struct Postgres {
     pool: Pool,
     flushers: Vec<mpsc::UnboundedSender<flush::Flush>>,
-    notify: Arc<tokio::sync::Notify>,
+    news: Arc<wake::News>,
     tasks: Vec<tokio::task::AbortHandle>,
 }
 
@@ -57,10 +57,10 @@ impl Postgres {
             tasks.push(tokio::spawn(flush::flush_loop(pool.clone(), queue)).abort_handle());
             flushers.push(sender);
         }
-        let notify = Arc::new(tokio::sync::Notify::new());
-        tasks.push(tokio::spawn(wake::tell(pool.clone(), notify.clone())).abort_handle());
+        let news = Arc::new(wake::News::default());
+        tasks.push(tokio::spawn(wake::tell(pool.clone(), news.clone())).abort_handle());
         tasks.push(tokio::spawn(wake::listen(config, tls, bell)).abort_handle());
-        Ok(Postgres { pool, flushers, notify, tasks })
+        Ok(Postgres { pool, flushers, news, tasks })
     }
 
     pub(crate) async fn append(&self, change: Prepared) -> Result<Verdict, StoreError> {
@@ -94,8 +94,8 @@ impl Postgres {
         Ok(row.try_get(0)?)
     }
 
-    pub(crate) fn notify_others(&self) {
-        self.notify.notify_one();
+    pub(crate) fn tell_others(&self, work: bool) {
+        self.news.log_grew(work);
     }
 
     pub(crate) fn close(&self) {

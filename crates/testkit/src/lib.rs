@@ -1,5 +1,10 @@
 //! Scripted models, fake servers, the simulator and the store's conformance suite.
 
 pub mod conformance;
+pub mod fake_model;
+pub mod mcp_servers;
+mod permit;
 pub mod postgres;
 pub mod simulator;
+
+pub use permit::permit;

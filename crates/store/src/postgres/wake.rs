@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::Pool;
@@ -11,17 +12,39 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::bell::{Bell, Changed};
 
-const CHANNEL: &str = "chancery";
+/// The queue has grown: someone may claim.
+const WORK: &str = "chancery_work";
+/// Some log has grown: someone may read.
+const LOG: &str = "chancery_log";
 /// However much changes, others are told this often at the most.
 const DEBOUNCE: Duration = Duration::from_millis(10);
 
+/// What there is to tell the other servers.
+#[derive(Debug, Default)]
+pub(crate) struct News {
+    any: Notify,
+    work: AtomicBool,
+}
+
+impl News {
+    pub(crate) fn log_grew(&self, work: bool) {
+        if work {
+            self.work.store(true, Ordering::Relaxed);
+        }
+        self.any.notify_one();
+    }
+}
+
 /// Tells the other servers that something changed.
-pub(crate) async fn tell(pool: Pool, notify: Arc<Notify>) {
+pub(crate) async fn tell(pool: Pool, news: Arc<News>) {
     loop {
-        notify.notified().await;
+        news.any.notified().await;
+        let work = news.work.swap(false, Ordering::Relaxed);
+        let words =
+            if work { format!("NOTIFY {WORK}; NOTIFY {LOG}") } else { format!("NOTIFY {LOG}") };
         if let Ok(client) = pool.get().await {
             // They poll as well: a lost word costs a little time, nothing else.
-            let _ = client.batch_execute(&format!("NOTIFY {CHANNEL}")).await;
+            let _ = client.batch_execute(&words).await;
         }
         tokio::time::sleep(DEBOUNCE).await;
     }
@@ -48,13 +71,14 @@ async fn listen_once(
     let rings = bell.clone();
     let ears = tokio::spawn(async move {
         while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
-            if matches!(message, AsyncMessage::Notification(_)) {
-                rings.ring_work();
-                rings.ring_changed(Changed::Something);
+            match message {
+                AsyncMessage::Notification(it) if it.channel() == WORK => rings.ring_work(),
+                AsyncMessage::Notification(_) => rings.ring_changed(Changed::Something),
+                _ => {}
             }
         }
     });
-    let listening = client.batch_execute(&format!("LISTEN {CHANNEL}")).await;
+    let listening = client.batch_execute(&format!("LISTEN {WORK}; LISTEN {LOG}")).await;
     if listening.is_ok() {
         // Whatever was said while nobody listened.
         bell.ring_work();

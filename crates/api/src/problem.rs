@@ -1,0 +1,21 @@
+//! What an error looks like: problem+json (RFC 9457).
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Problem {
+    /// Always `about:blank`: the code says which problem it is.
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub title: String,
+    pub status: u16,
+    /// A word that programs can match.
+    pub code: String,
+    /// A sentence for people.
+    pub detail: String,
+    /// Where a ruling caused it: every layer that spoke.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<Value>,
+}

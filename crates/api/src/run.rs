@@ -1,0 +1,127 @@
+//! Runs on the wire.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// `POST /api/runs`
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateRun {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Instead of an agent: a group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    pub input: String,
+    /// For operators and services: on whose behalf.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Runs of one session follow each other: the agent reads what was said before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delegated_permissions: Option<DelegatedPermissions>,
+}
+
+/// Which tools a run may use. An absent list is no limit; an empty one allows nothing.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DelegatedPermissions {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_tools: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub denied_tools: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Run {
+    pub id: String,
+    /// `pending`, `running`, `waiting`, `completed`, `failed` or `cancelled`
+    pub status: String,
+    /// Why a waiting run waits: `permission`, `signal`, `child` or `timer`.
+    pub waiting_for: Option<String>,
+    /// What would end the wait; only on a single run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Wait>,
+    pub agent: String,
+    pub role: String,
+    pub group: Option<String>,
+    pub user: String,
+    pub project: Option<String>,
+    pub session_key: Option<String>,
+    pub parent_run_id: Option<String>,
+    pub delegated_permissions: Option<DelegatedPermissions>,
+    pub input: String,
+    pub output: Option<String>,
+    pub error: Option<String>,
+    pub usage: Usage,
+    /// How often a worker has taken it up.
+    pub attempt: u64,
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub started_at: Option<Timestamp>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub ended_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Wait {
+    /// Each is ended by a signal that names it.
+    pub correlation_keys: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub until: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Usage {
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+}
+
+/// A run with its children, recursively.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(no_recursion)]
+pub struct Tree {
+    #[serde(flatten)]
+    pub run: Run,
+    pub children: Vec<Tree>,
+}
+
+/// One recorded fact.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Event {
+    /// Its place in the log; also the id of the server-sent event.
+    pub seq: u64,
+    #[serde(rename = "type")]
+    pub kind: String,
+    #[schema(value_type = String, format = DateTime)]
+    pub at: Timestamp,
+    #[schema(value_type = Object)]
+    pub data: Value,
+}
+
+/// `POST /api/runs/{id}/signal`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Signal {
+    pub correlation_key: String,
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    #[schema(value_type = Option<Object>)]
+    pub payload: Value,
+}
+
+/// `POST /api/runs/{id}/messages`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Speak {
+    pub text: String,
+    /// A member of a group; agents alone have only themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+}

@@ -1,0 +1,47 @@
+//! `bench`: how fast, each figure beside the raw limit taken in the same run. Absolute figures
+//! of a shared machine mean little; the ratios are what counts.
+
+mod load;
+mod process;
+mod runs;
+
+use std::time::Duration;
+
+use clap::Subcommand;
+
+use crate::Global;
+use crate::outcome::Outcome;
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Durable steps, resume latency, memory, start-up
+    Runs(RunsArgs),
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub struct RunsArgs {
+    /// How long each measurement takes
+    #[arg(long, default_value_t = 3.0)]
+    seconds: f64,
+    /// How many runs wait when memory and start-up are measured
+    #[arg(long, default_value_t = 10_000)]
+    waiting: u64,
+    /// Only the throughput
+    #[arg(long)]
+    quick: bool,
+    /// The raw limits and the load alternate this often
+    #[arg(long, default_value_t = 1)]
+    rounds: u32,
+}
+
+impl RunsArgs {
+    fn time(&self) -> Duration {
+        Duration::from_secs_f64(self.seconds)
+    }
+}
+
+pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
+    match command {
+        Command::Runs(args) => runs::run(global, &args).await,
+    }
+}

@@ -1,0 +1,59 @@
+//! A server in a process of its own, to see how long it takes to be ready and what it holds.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+
+/// How a server process stands right after it is ready.
+#[derive(Debug, Clone, Copy)]
+pub struct Standing {
+    pub ready_after: Duration,
+    pub resident_mb: f64,
+}
+
+pub async fn start_and_look(data: &Path, database: Option<&str>) -> anyhow::Result<Standing> {
+    let exe = std::env::current_exe()?;
+    let _ = std::fs::remove_file(data.join("server"));
+    let began = Instant::now();
+    #[expect(clippy::disallowed_methods, reason = "the bench measures our own process")]
+    let mut command = tokio::process::Command::new(exe);
+    command.arg("serve").args(["--listen", "127.0.0.1:0"]).arg("--data").arg(data);
+    if let Some(url) = database {
+        command.args(["--database", url]);
+    }
+    let mut server = command.stderr(std::process::Stdio::null()).kill_on_drop(true).spawn()?;
+    let address = loop {
+        anyhow::ensure!(began.elapsed() < Duration::from_secs(30), "the server did not start");
+        match std::fs::read_to_string(data.join("server")) {
+            Ok(address) if !address.is_empty() => break address,
+            _ => tokio::time::sleep(Duration::from_millis(1)).await,
+        }
+    };
+    let ready = reqwest::get(format!("{address}/readyz")).await?;
+    anyhow::ensure!(ready.status().is_success(), "the server is not ready");
+    let ready_after = began.elapsed();
+    let pid = server.id().context("the server ended")?;
+    // Time for what a start puts off.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let resident_mb = resident_mb(pid)?;
+    server.kill().await?;
+    Ok(Standing { ready_after, resident_mb })
+}
+
+fn resident_mb(pid: u32) -> anyhow::Result<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:")).context("VmRSS")?;
+    let kb: f64 = line.trim().trim_end_matches(" kB").trim().parse()?;
+    Ok(kb / 1024.0)
+}
+
+/// The processor time that this process has used.
+pub fn processor_time() -> Duration {
+    // Clock ticks are hundredths of a second on Linux.
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields: Vec<&str> =
+        stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks: u64 = [11, 12].iter().filter_map(|at| fields.get(*at)?.parse::<u64>().ok()).sum();
+    Duration::from_millis(ticks * 10)
+}

@@ -1,0 +1,77 @@
+//! `chat`: talk with an agent. Every line is a run of one session.
+
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
+
+use chancery_api::client::Client;
+use chancery_api::run::{CreateRun, Run};
+
+use crate::Global;
+use crate::cmd::run::settled;
+use crate::outcome::{self, Outcome};
+use crate::output::{self, visible};
+use crate::server::client;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The agent to talk with
+    #[arg(long, default_value = "pa")]
+    to: String,
+    /// Says one thing and ends
+    #[arg(short, long, value_name = "TEXT")]
+    message: Option<String>,
+    /// Goes on with an earlier talk [default: a new one]
+    #[arg(long, value_name = "KEY")]
+    session: Option<String>,
+}
+
+pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
+    let client = client(global)?;
+    let session = args.session.unwrap_or_else(|| {
+        format!("chat-{}-{}", std::process::id(), chancery_runtime::clock::now().as_millisecond())
+    });
+    if let Some(text) = &args.message {
+        let run = say(&client, &args.to, &session, text).await?;
+        answer(global, &run)?;
+        return Ok(outcome::of_status(&run.status));
+    }
+    let prompt = std::io::stdin().is_terminal();
+    loop {
+        if prompt {
+            eprint!("> ");
+            std::io::stderr().flush()?;
+        }
+        let mut line = String::new();
+        if std::io::stdin().lock().read_line(&mut line)? == 0 {
+            return Ok(Outcome::Done);
+        }
+        if !line.trim().is_empty() {
+            answer(global, &say(&client, &args.to, &session, line.trim()).await?)?;
+        }
+    }
+}
+
+async fn say(client: &Client, agent: &str, session: &str, text: &str) -> anyhow::Result<Run> {
+    let new = CreateRun {
+        agent: Some(agent.to_owned()),
+        input: text.to_owned(),
+        session_key: Some(session.to_owned()),
+        ..CreateRun::default()
+    };
+    let run = client.create_run(&new).await?;
+    settled(client, run).await
+}
+
+fn answer(global: &Global, run: &Run) -> anyhow::Result<()> {
+    if global.json {
+        return output::json(run);
+    }
+    match (&run.output, &run.error) {
+        (Some(text), _) => output::line(format_args!("{}", visible(text))),
+        (None, Some(error)) => output::line(format_args!("[{}] {}", run.status, visible(error))),
+        (None, None) => {
+            let keys = run.wait.iter().flat_map(|it| it.correlation_keys.clone());
+            let keys = keys.collect::<Vec<_>>().join(", ");
+            output::line(format_args!("[{}] {} waits for {keys}", run.status, run.id))
+        }
+    }
+}

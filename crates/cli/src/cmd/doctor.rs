@@ -1,0 +1,98 @@
+//! `doctor`: what would stand in the way of a server here.
+
+use chancery_runtime::clock;
+use chancery_server::config::{Config, build_models};
+use chancery_store::{OpenError, Store};
+use toml::Table;
+
+use crate::Global;
+use crate::outcome::Outcome;
+use crate::output;
+use crate::server::{client, environment, settings};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {}
+
+#[derive(Debug, serde::Serialize)]
+struct Finding {
+    check: &'static str,
+    ok: bool,
+    detail: String,
+}
+
+pub async fn run(global: &Global, _: Args) -> anyhow::Result<Outcome> {
+    let mut findings = Vec::new();
+    match settings(global, Table::new()) {
+        Err(error) => findings.push(finding("settings", Err(error.to_string()))),
+        Ok((config, layers)) => {
+            let file =
+                layers.file.map_or("no file, defaults".to_owned(), |it| it.display().to_string());
+            findings.push(finding("settings", Ok(file)));
+            findings.push(finding("store", store(global, &config).await));
+            findings.push(finding("models", models(&config)));
+            findings.push(finding("organisation", organisation(&config)));
+            findings.push(finding("port", port(global, &config).await));
+        }
+    }
+    let well = findings.iter().all(|it| it.ok);
+    if global.json {
+        output::json(&findings)?;
+    } else {
+        for it in &findings {
+            let mark = if it.ok { "ok  " } else { "FAIL" };
+            output::line(format_args!("{mark}  {:<13} {}", it.check, it.detail))?;
+        }
+    }
+    Ok(if well { Outcome::Done } else { Outcome::Failed })
+}
+
+fn finding(check: &'static str, found: Result<String, String>) -> Finding {
+    match found {
+        Ok(detail) => Finding { check, ok: true, detail },
+        Err(detail) => Finding { check, ok: false, detail },
+    }
+}
+
+async fn store(global: &Global, config: &Config) -> Result<String, String> {
+    match Store::open(&config.location(), clock::new_worker_id()).await {
+        Ok(store) => {
+            let counted = store.count_by_status().await.map_err(|it| it.to_string());
+            let skew = store.now().await.map(|it| clock::now().duration_since(it).abs());
+            store.close().await;
+            let runs: u64 = counted?.iter().map(|(_, n)| n).sum();
+            let skew = skew.map_err(|it| it.to_string())?;
+            Ok(format!("{runs} runs; this clock and the store's differ by {skew:#}"))
+        }
+        Err(OpenError::InUse(dir)) => {
+            match client(global).map_err(|it| it.to_string())?.health().await {
+                Ok(health) => Ok(format!("in use by a server, version {}", health.version)),
+                Err(error) => Err(format!("`{}` is in use, but: {error}", dir.display())),
+            }
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn models(config: &Config) -> Result<String, String> {
+    build_models(config, &environment().collect()).map_err(|it| it.to_string())?;
+    Ok(match config.models.len() {
+        0 => "none configured: the environment's, or else the scripted one".to_owned(),
+        n => format!("{n} configured"),
+    })
+}
+
+fn organisation(config: &Config) -> Result<String, String> {
+    chancery_server::check_organisation(config).map_err(|it| it.to_string())
+}
+
+async fn port(global: &Global, config: &Config) -> Result<String, String> {
+    match tokio::net::TcpListener::bind(config.listen).await {
+        Ok(_) => Ok(format!("{} is free", config.listen)),
+        Err(error) => match client(global) {
+            Ok(client) if client.health().await.is_ok() => {
+                Ok(format!("{}: our server answers", config.listen))
+            }
+            _ => Err(format!("{}: {error}", config.listen)),
+        },
+    }
+}

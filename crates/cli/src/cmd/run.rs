@@ -1,0 +1,206 @@
+//! `run`: start, look, speak, signal, cancel.
+
+use anyhow::Context as _;
+use chancery_api::client::Client;
+use chancery_api::run::{CreateRun, Run, Signal, Speak, Tree};
+use clap::Subcommand;
+
+use crate::Global;
+use crate::outcome::{self, Outcome};
+use crate::output::{self, short, visible};
+use crate::server::client;
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Starts a run; with --wait, answers when it ends or waits for someone
+    Start {
+        /// The goal
+        input: String,
+        #[arg(long, default_value = "pa")]
+        agent: String,
+        #[arg(long)]
+        user: Option<String>,
+        #[arg(long)]
+        project: Option<String>,
+        #[arg(long)]
+        wait: bool,
+    },
+    /// The newest runs
+    Ls {
+        #[arg(long)]
+        status: Option<String>,
+        #[arg(long)]
+        agent: Option<String>,
+        #[arg(long, default_value_t = 20)]
+        limit: u32,
+    },
+    /// One run
+    Show { id: String },
+    /// Its log; with --follow, as it grows
+    Trace {
+        id: String,
+        #[arg(long)]
+        follow: bool,
+    },
+    /// The run with its children
+    Tree { id: String },
+    /// Says something into it
+    Say { id: String, text: String },
+    /// Ends a wait
+    Signal {
+        id: String,
+        correlation_key: String,
+        /// JSON
+        #[arg(long)]
+        payload: Option<String>,
+    },
+    /// Ends it
+    Cancel { id: String },
+    /// Goes on with one that failed at the model
+    Resume { id: String },
+}
+
+pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
+    let client = client(global)?;
+    let shown = match command {
+        Command::Ls { status, agent, limit } => {
+            return list(global, &client, status, agent, limit).await;
+        }
+        Command::Trace { id, follow } => return trace(global, &client, &id, follow).await,
+        Command::Tree { id } => return tree(global, &client.tree(&id).await?),
+        Command::Start { input, agent, user, project, wait } => {
+            let new =
+                CreateRun { agent: Some(agent), input, user, project, ..CreateRun::default() };
+            let run = client.create_run(&new).await?;
+            if wait { settled(&client, run).await? } else { run }
+        }
+        Command::Show { id } => client.run(&id).await?,
+        Command::Say { id, text } => client.speak(&id, &Speak { text, to: None }).await?,
+        Command::Signal { id, correlation_key, payload } => {
+            let payload = payload.as_deref().map(serde_json::from_str).transpose();
+            let payload = payload.context("the payload is not JSON")?.unwrap_or_default();
+            client.signal(&id, &Signal { correlation_key, payload }).await?
+        }
+        Command::Cancel { id } => client.cancel(&id).await?,
+        Command::Resume { id } => client.resume(&id).await?,
+    };
+    if global.json {
+        output::json(&shown)?;
+    } else {
+        print(&shown)?;
+    }
+    Ok(outcome::of_status(&shown.status))
+}
+
+/// Follows a run until it ends or waits for someone. The stream says when to look.
+pub async fn settled(client: &Client, mut run: Run) -> anyhow::Result<Run> {
+    let under_way = |run: &Run| matches!(&*run.status, "pending" | "running");
+    while under_way(&run) {
+        let mut live = client.follow(&run.id, 0).await?;
+        while under_way(&run) && live.chunk().await?.is_some() {
+            run = client.run(&run.id).await?;
+        }
+    }
+    Ok(run)
+}
+
+async fn list(
+    global: &Global,
+    client: &Client,
+    status: Option<String>,
+    agent: Option<String>,
+    limit: u32,
+) -> anyhow::Result<Outcome> {
+    let mut query = vec![("limit", limit.to_string())];
+    query.extend(status.map(|it| ("status", it)));
+    query.extend(agent.map(|it| ("agent", it)));
+    let page = client.runs(&query).await?;
+    if global.json {
+        output::json(&page)?;
+        return Ok(Outcome::Done);
+    }
+    let rows = page.items.iter().map(|run| {
+        let status = match &run.waiting_for {
+            Some(why) => format!("{} ({why})", run.status),
+            None => run.status.clone(),
+        };
+        let cells = [&*run.id, &*status, &*run.agent, &*run.user];
+        let mut row: Vec<String> = cells.iter().map(|it| (*it).to_owned()).collect();
+        row.extend([run.created_at.to_string(), short(&run.input, 40)]);
+        row
+    });
+    output::table(&["RUN", "STATUS", "AGENT", "USER", "CREATED", "INPUT"], rows.collect())?;
+    Ok(Outcome::Done)
+}
+
+async fn trace(
+    global: &Global,
+    client: &Client,
+    id: &str,
+    follow: bool,
+) -> anyhow::Result<Outcome> {
+    let mut after = 0;
+    loop {
+        let page = client.events(id, after).await?;
+        for event in &page.items {
+            after = event.seq;
+            if global.json {
+                output::line(format_args!("{}", serde_json::to_string(event)?))?;
+            } else {
+                let data = visible(&short(&event.data.to_string(), 100));
+                output::line(format_args!(
+                    "{:>5}  {}  {:<22} {data}",
+                    event.seq, event.at, event.kind
+                ))?;
+            }
+        }
+        if page.next_cursor.is_some() {
+            continue;
+        }
+        let run = client.run(id).await?;
+        if !follow || run.ended_at.is_some() {
+            return Ok(outcome::of_status(&run.status));
+        }
+        // Something more has come when the first of it arrives.
+        client.follow(id, after).await?.chunk().await?;
+    }
+}
+
+fn tree(global: &Global, tree: &Tree) -> anyhow::Result<Outcome> {
+    fn branch(tree: &Tree, depth: usize) -> anyhow::Result<()> {
+        let run = &tree.run;
+        output::line(format_args!(
+            "{:indent$}{}  {}  {}  {}",
+            "",
+            run.id,
+            run.agent,
+            run.status,
+            visible(&short(&run.input, 60)),
+            indent = depth * 2
+        ))?;
+        tree.children.iter().try_for_each(|child| branch(child, depth + 1))
+    }
+    if global.json {
+        output::json(tree)?;
+    } else {
+        branch(tree, 0)?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn print(run: &Run) -> anyhow::Result<()> {
+    let waits = run.waiting_for.as_ref().map(|it| format!(" for {it}")).unwrap_or_default();
+    output::line(format_args!("{}  {}{waits}", run.id, run.status))?;
+    output::line(format_args!("  agent   {}   user {}", run.agent, run.user))?;
+    output::line(format_args!("  input   {}", visible(&run.input)))?;
+    for key in run.wait.iter().flat_map(|it| &it.correlation_keys) {
+        output::line(format_args!("  next    chancery run signal {} {key}", run.id))?;
+    }
+    if let Some(text) = &run.output {
+        output::line(format_args!("  output  {}", visible(text)))?;
+    }
+    if let Some(text) = &run.error {
+        output::line(format_args!("  error   {}", visible(text)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! `serve`: the server, until it is told to stop.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use chancery_server::config::{Config, Layers};
+use chancery_server::start;
+use tokio::signal::unix::{SignalKind, signal};
+use toml::{Table, Value};
+
+use crate::Global;
+use crate::outcome::Outcome;
+use crate::server::{environment, settings};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Where to listen [default: 127.0.0.1:7717]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// The organisation's files [default: the built-in organisation]
+    #[arg(long, value_name = "DIR")]
+    org: Option<PathBuf>,
+    /// Where agents read and write [default: `workspace` in the data directory]
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+    /// Runs driven at once [default: 64]
+    #[arg(long, value_name = "N")]
+    workers: Option<u32>,
+}
+
+pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
+    let mut flags = Table::new();
+    let text = |path: PathBuf| Value::String(path.display().to_string());
+    flags.extend(args.listen.map(|it| ("listen".to_owned(), Value::String(it))));
+    flags.extend(args.org.map(|it| ("org".to_owned(), text(it))));
+    flags.extend(args.workspace.map(|it| ("workspace".to_owned(), text(it))));
+    flags.extend(args.workers.map(|it| ("workers".to_owned(), Value::Integer(it.into()))));
+    let (config, layers) = settings(global, flags)?;
+    log();
+    // Before the banner, so that whoever reads it may stop us at once.
+    let mut terminate = signal(SignalKind::terminate()).context("signals")?;
+    let running = start(&config, environment()).await?;
+    for warning in &running.tools.warnings {
+        eprintln!("warning: {warning}");
+    }
+    banner(&config, &layers, &running.url());
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+    }
+    eprintln!("stopping: steps in flight end, leases are given back");
+    running.stop().await;
+    Ok(Outcome::Done)
+}
+
+fn banner(config: &Config, layers: &Layers, url: &str) {
+    let file =
+        layers.file.as_ref().map_or("none (defaults)".to_owned(), |it| it.display().to_string());
+    let store = match &config.database {
+        Some(_) => "PostgreSQL, shared".to_owned(),
+        None => format!("{} (SQLite, kept)", config.data.display()),
+    };
+    let org = config.org.as_ref().map_or("built in".to_owned(), |it| it.display().to_string());
+    eprintln!(
+        "Chancery {}\n  API         {url}   docs {url}/docs\n  Settings    {file}\n  Data        {store}\n  \
+         Organisation {org}\n  Models      {}\n  Telemetry   none\n  Commands run without kernel isolation in this version",
+        env!("CARGO_PKG_VERSION"),
+        models(config),
+    );
+}
+
+fn models(config: &Config) -> String {
+    if config.models.is_empty() {
+        return "none configured: the environment's, or else the scripted one".to_owned();
+    }
+    config.models.keys().cloned().collect::<Vec<_>>().join(", ")
+}
+
+/// Structured logs to standard error; `CHANCERY_LOG` says how much.
+pub fn log() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("CHANCERY_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    let json = std::env::var("CHANCERY_LOG_FORMAT").is_ok_and(|it| it == "json");
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // A second one in the same process (tests) stays with the first.
+    let _ = if json { subscriber.json().try_init() } else { subscriber.try_init() };
+}

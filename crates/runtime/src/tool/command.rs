@@ -1,0 +1,171 @@
+//! The operator's own tools: programs that `tools.yaml` names under `commands:`.
+//!
+//! A `{name}` in the command stands for the value of one argument and stays within its one
+//! element: there is no shell, and a value can never become two words. A value may not begin
+//! with `-` where it would be read as an option; see [`template`].
+
+mod template;
+
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chancery_domain::batch::Permit;
+use chancery_domain::event::CallResult;
+
+use super::process::{self, Ended, How, Program};
+use super::{CallContext, Done, Tool, ToolSpec};
+
+pub use template::{Template, TemplateError};
+
+/// How much of each output goes into the result: more than a model reads with profit.
+const OUTPUT_BYTES_MAX: usize = 256 * 1024;
+
+#[derive(Debug)]
+pub struct Command {
+    pub(super) spec: ToolSpec,
+    /// With its first element already the program's place.
+    pub(super) template: Template,
+    pub(super) timeout: Duration,
+    pub(super) workspace: PathBuf,
+    /// Where programs are looked for.
+    pub(super) search: String,
+}
+
+#[async_trait]
+impl Tool for Command {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, permit: Permit, context: &CallContext) -> Done {
+        let argv = match self.template.fill(&permit.call().arguments) {
+            Ok(argv) => argv,
+            Err(error) => {
+                return Done::Result(CallResult::error("INVALID_ARGUMENTS", error.to_string()));
+            }
+        };
+        let program = Program {
+            argv,
+            environment: self.environment(context),
+            directory: self.workspace.clone(),
+        };
+        let ran = process::run(&program, self.timeout, OUTPUT_BYTES_MAX, &context.cancelled).await;
+        Done::Result(match ran {
+            Ok(ended) => self.result(&ended),
+            Err(error) => CallResult::error(
+                "COMMAND_FAILED",
+                format!("command `{}` cannot be started: {error}", self.spec.name),
+            ),
+        })
+    }
+}
+
+impl Command {
+    /// All that the program gets to see: none of the server's secrets.
+    fn environment(&self, context: &CallContext) -> BTreeMap<String, String> {
+        [
+            ("PATH", self.search.clone()),
+            ("HOME", self.workspace.to_string_lossy().into_owned()),
+            ("LANG", "C.UTF-8".to_owned()),
+            ("CHANCERY_IDEMPOTENCY_KEY", context.idempotency_key.clone()),
+            ("CHANCERY_RUN", context.run.to_string()),
+            ("CHANCERY_AGENT", context.agent.to_string()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into()
+    }
+
+    fn result(&self, ended: &Ended) -> CallResult {
+        let (code, head) = match ended.how {
+            How::Exited(status) if status.success() => (None, "exit code 0".to_owned()),
+            How::Exited(status) => (Some("COMMAND_FAILED"), exit(status)),
+            How::TimedOut => {
+                (Some("TIMEOUT"), format!("killed: it ran longer than {:?}", self.timeout))
+            }
+            How::Cancelled => (Some("CANCELLED"), "killed: the call was cancelled".to_owned()),
+        };
+        let mut text = head;
+        for (name, output) in [("output", &ended.stdout), ("errors", &ended.stderr)] {
+            if output.total > 0 {
+                text.push_str(&format!("\n--- {name}\n{}", output.text().trim_end_matches('\n')));
+            }
+        }
+        match code {
+            None => CallResult::ok(text),
+            Some(code) => CallResult::error(code, text),
+        }
+    }
+}
+
+fn exit(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("ended by signal {signal}"),
+        (None, None) => "ended for no known reason".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::Effect;
+    use super::super::testing::{call, code};
+    use super::*;
+
+    fn command(argv: &[&str]) -> Command {
+        let argv: Vec<String> = argv.iter().map(|it| (*it).to_owned()).collect();
+        let parameters = json!({"properties": {"to": {}}});
+        Command {
+            spec: ToolSpec {
+                name: "probe".to_owned(),
+                description: String::new(),
+                parameters: parameters.clone(),
+                effect: Effect::Outside,
+                idempotent: false,
+                supports_parallel: false,
+            },
+            template: Template::new(&argv, &parameters).unwrap(),
+            timeout: Duration::from_millis(1500),
+            workspace: std::env::temp_dir(),
+            search: "/usr/bin:/bin".to_owned(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_value_is_one_argument_and_no_shell_reads_it() {
+        let tool = command(&["printf", "<%s>", "{to}", "end"]);
+        let value = "a b; $(touch /tmp/x) `id` \"'*";
+        let result = call(&tool, json!({"to": value})).await;
+        assert_eq!(result, CallResult::ok(format!("exit code 0\n--- output\n<{value}><end>")));
+    }
+
+    #[tokio::test]
+    async fn how_it_ended_is_said() {
+        let fails = call(&command(&["/bin/sh", "-c", "echo no >&2; exit 3"]), json!({})).await;
+        assert_eq!(fails, CallResult::error("COMMAND_FAILED", "exit code 3\n--- errors\nno"));
+        let killed = call(&command(&["/bin/sh", "-c", "kill -9 $$"]), json!({})).await;
+        assert_eq!(killed, CallResult::error("COMMAND_FAILED", "ended by signal 9"));
+        let slow = call(&command(&["/bin/sh", "-c", "echo so far; sleep 60"]), json!({})).await;
+        assert_eq!(
+            slow,
+            CallResult::error("TIMEOUT", "killed: it ran longer than 1.5s\n--- output\nso far")
+        );
+        assert_eq!(code(&call(&command(&["no-such-program"]), json!({})).await), "COMMAND_FAILED");
+    }
+
+    #[tokio::test]
+    async fn the_environment_is_ours_alone() {
+        let result = call(&command(&["env"]), json!({})).await;
+        let names: Vec<_> =
+            result.text.lines().filter_map(|it| it.split_once('=')).map(|it| it.0).collect();
+        assert_eq!(
+            names,
+            ["CHANCERY_AGENT", "CHANCERY_IDEMPOTENCY_KEY", "CHANCERY_RUN", "HOME", "LANG", "PATH"]
+        );
+    }
+}

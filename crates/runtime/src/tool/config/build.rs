@@ -1,0 +1,332 @@
+//! Makes a registry of a [`ToolsConfig`]: the built-in tools, the commands and the MCP servers.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+
+use super::super::command::{Command, Template};
+use super::super::files::{ReadFile, Workspace, WriteFile};
+use super::super::mcp::{ConnectError, Endpoint, Server, resolve};
+use super::super::process::Program;
+use super::super::wait_for_signal::WaitForSignal;
+use super::super::{Effect, Tool, ToolSpec, Tools};
+use super::{CommandConfig, McpConfig, ToolsConfig};
+
+/// Where tools work.
+#[derive(Clone)]
+pub struct Place {
+    pub workspace: PathBuf,
+    /// Where the programs of commands are looked for that are named with a `/`: the directory of
+    /// the file that names them. Not the workspace, where agents write.
+    pub programs: PathBuf,
+    /// What `env:NAME` is looked up in, and where `PATH` and `HOME` are taken from.
+    pub environment: BTreeMap<String, String>,
+}
+
+/// What there is to tell about a registry that was built.
+#[derive(Debug)]
+pub struct Report {
+    pub warnings: Vec<String>,
+    /// Their status changes as servers come.
+    pub servers: Vec<Arc<Server>>,
+}
+
+/// Everything that is wrong with a file that could be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.join("; "))]
+pub struct BuildError(pub Vec<String>);
+
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
+const MCP_CALL_TIMEOUT: Duration = Duration::from_secs(60);
+const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Every server is tried once before this returns; those that do not answer are tried again in
+/// the background, and their tools come when they do.
+pub async fn build(config: &ToolsConfig, place: &Place) -> Result<(Tools, Report), BuildError> {
+    let workspace = Workspace::open(&place.workspace).map_err(|it| {
+        BuildError(vec![format!("workspace `{}`: {it}", place.workspace.display())])
+    })?;
+    let workspace = Arc::new(workspace);
+    let mut tools = Tools::default();
+    let mut mistakes = Vec::new();
+    let mut warnings = Vec::new();
+
+    for tool in built_in(config, &workspace) {
+        if let Err(error) = tools.register(tool) {
+            mistakes.push(error.to_string());
+        }
+    }
+    for (name, given) in &config.commands {
+        let added = command(config, name, given, place, workspace.path(), &mut warnings)
+            .and_then(|it| tools.register(Arc::new(it)).map_err(|it| it.to_string()));
+        if let Err(mistake) = added {
+            mistakes.push(format!("command `{name}`: {mistake}"));
+        }
+    }
+    let wrong = config.mcp.keys().filter(|it| !is_server_name(it));
+    mistakes.extend(wrong.map(|name| {
+        format!(
+            "MCP server `{name}`: a server's name has at most 32 letters, digits, `-` and single \
+             `_`, none of these last at its ends"
+        )
+    }));
+    if !mistakes.is_empty() {
+        return Err(BuildError(mistakes));
+    }
+
+    let servers = start_servers(config, place, workspace.path(), &mut tools).await;
+    for name in config.tools.0.keys() {
+        // Those of a server that is not there yet cannot be known.
+        if tools.spec(name).is_none() && !name.starts_with("mcp__") {
+            warnings.push(format!("`tools` says something about `{name}`, which does not exist"));
+        }
+    }
+    Ok((tools, Report { warnings, servers }))
+}
+
+fn built_in(config: &ToolsConfig, workspace: &Arc<Workspace>) -> [Arc<dyn Tool>; 3] {
+    let changed = |mut spec: ToolSpec| {
+        config.tools.apply(&mut spec);
+        spec
+    };
+    [
+        Arc::new(ReadFile::new(changed(ReadFile::spec()), workspace.clone())),
+        Arc::new(WriteFile::new(changed(WriteFile::spec()), workspace.clone())),
+        Arc::new(WaitForSignal::new(changed(WaitForSignal::spec()))),
+    ]
+}
+
+fn command(
+    config: &ToolsConfig,
+    name: &str,
+    given: &CommandConfig,
+    place: &Place,
+    workspace: &Path,
+    warnings: &mut Vec<String>,
+) -> Result<Command, String> {
+    let plain = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
+    if name.is_empty() || name.len() > 64 || !name.chars().all(plain) || name.starts_with("mcp__") {
+        return Err("a name has at most 64 letters, digits, `-` and `_`, and does not begin with \
+                    `mcp__`"
+            .to_owned());
+    }
+    let mut argv = given.command.clone();
+    if let Some(program) = argv.first_mut().filter(|it| it.contains('/')) {
+        let at = place.programs.join(&*program);
+        if at.canonicalize().is_ok_and(|it| it.starts_with(workspace)) {
+            warnings.push(format!(
+                "command `{name}` runs `{}`, which lies in the workspace: who may write there \
+                 decides what it does",
+                at.display()
+            ));
+        }
+        *program = at.to_string_lossy().into_owned();
+    }
+    let template = Template::new(&argv, &given.parameters).map_err(|it| it.to_string())?;
+    let mut spec = ToolSpec {
+        name: name.to_owned(),
+        description: given.description.clone(),
+        parameters: given.parameters.clone(),
+        effect: Effect::Outside,
+        idempotent: given.idempotent,
+        supports_parallel: given.supports_parallel,
+    };
+    config.tools.apply(&mut spec);
+    Ok(Command {
+        spec,
+        template,
+        timeout: given.timeout.map_or(COMMAND_TIMEOUT, |it| it.0),
+        workspace: workspace.to_owned(),
+        search: search_path(place),
+    })
+}
+
+async fn start_servers(
+    config: &ToolsConfig,
+    place: &Place,
+    workspace: &Path,
+    tools: &mut Tools,
+) -> Vec<Arc<Server>> {
+    let mut servers = Vec::new();
+    let mut starting = Vec::new();
+    for (name, given) in &config.mcp {
+        let timeout = given.timeout.map_or(MCP_CALL_TIMEOUT, |it| it.0);
+        let server = Server::new(name, endpoint(given, place, workspace), timeout);
+        let later = tools.later(&server.prefix());
+        servers.push(server.clone());
+        let overrides = config.tools.clone();
+        starting.push(async move { server.start(later, overrides).await });
+    }
+    join_all(starting).await;
+    servers
+}
+
+fn endpoint(given: &McpConfig, place: &Place, workspace: &Path) -> Result<Endpoint, ConnectError> {
+    let resolved = |kind: &str, values: &BTreeMap<String, String>| {
+        values
+            .iter()
+            .map(|(name, value)| {
+                let what = format!("{kind} `{name}`");
+                Ok((name.clone(), resolve(&what, value, &place.environment)?))
+            })
+            .collect::<Result<BTreeMap<_, _>, ConnectError>>()
+    };
+    match (&given.command, &given.url) {
+        (Some(argv), None) if given.headers.is_empty() => {
+            let mut environment = BTreeMap::from([
+                ("PATH".to_owned(), search_path(place)),
+                ("LANG".to_owned(), "C.UTF-8".to_owned()),
+            ]);
+            // Package runners keep what they fetch there.
+            if let Some(home) = place.environment.get("HOME") {
+                environment.insert("HOME".to_owned(), home.clone());
+            }
+            environment.extend(resolved("variable", &given.env)?);
+            Ok(Endpoint::stdio(Program {
+                argv: argv.clone(),
+                environment,
+                directory: workspace.to_owned(),
+            }))
+        }
+        (None, Some(url)) if given.env.is_empty() => {
+            Endpoint::http(url, resolved("header", &given.headers)?)
+        }
+        _ => Err(ConnectError::Way),
+    }
+}
+
+fn search_path(place: &Place) -> String {
+    place.environment.get("PATH").map_or(SEARCH_PATH, |it| it).to_owned()
+}
+
+/// Names in which `mcp__<server>__<tool>` has one reading.
+fn is_server_name(name: &str) -> bool {
+    (1..=32).contains(&name.len())
+        && name.chars().all(|it| it.is_ascii_alphanumeric() || it == '_' || it == '-')
+        && !name.contains("__")
+        && !name.starts_with('_')
+        && !name.ends_with('_')
+}
+
+// Without the environment, which holds secrets.
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place")
+            .field("workspace", &self.workspace)
+            .field("programs", &self.programs)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Place {
+    /// With the environment of this process.
+    pub fn here(workspace: &Path, programs: &Path) -> Place {
+        let environment = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        Place { workspace: workspace.to_owned(), programs: programs.to_owned(), environment }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chancery_domain::event::CallResult;
+    use serde_json::json;
+
+    use super::super::super::testing::context;
+    use super::super::super::{Done, mcp};
+    use super::*;
+
+    async fn built(text: &str, dir: &Path) -> Result<(Tools, Report), BuildError> {
+        std::fs::create_dir_all(dir.join("ws")).unwrap();
+        let config = ToolsConfig::parse("tools.yaml", text).unwrap();
+        build(&config, &Place::here(&dir.join("ws"), dir)).await
+    }
+
+    #[tokio::test]
+    async fn a_file_becomes_tools() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = r#"
+tools: {greet: {idempotent: true}, read_file: {supports_parallel: false}, nobody: {risk: low}}
+commands:
+  greet: {description: Greets, command: [printf, "hello %s", "{name}"],
+          parameters: {type: object, properties: {name: {type: string}}, required: [name]}}
+"#;
+        let (tools, report) = built(text, dir.path()).await.unwrap();
+        let names: Vec<_> = tools.specs().map(|it| &*it.name).collect();
+        assert_eq!(names, ["greet", "read_file", "wait_for_signal", "write_file"]);
+        assert!(tools.spec("greet").unwrap().idempotent);
+        assert!(!tools.spec("read_file").unwrap().supports_parallel);
+        assert_eq!(report.warnings.len(), 1, "{:?}", report.warnings);
+        let permit = chancery_testkit::permit("greet", json!({"name": "Lin"}));
+        assert_eq!(
+            tools.call(permit, &context()).await,
+            Done::Result(CallResult::ok("exit code 0\n--- output\nhello Lin"))
+        );
+    }
+
+    #[tokio::test]
+    async fn every_mistake_is_listed() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = r#"
+commands:
+  read_file: {description: d, command: [x]}
+  mcp__x: {description: d, command: [x]}
+  lost: {description: d, command: [x, "{who}"]}
+  bad: {description: d, command: [x], parameters: {type: 7}}
+mcp: {a__b: {url: "http://x"}}
+"#;
+        let BuildError(mistakes) = built(text, dir.path()).await.unwrap_err();
+        assert_eq!(mistakes.len(), 5, "{mistakes:#?}");
+    }
+
+    #[tokio::test]
+    async fn a_program_in_the_workspace_is_warned_of() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("ws")).unwrap();
+        std::fs::write(dir.path().join("ws/pay"), "").unwrap();
+        let text = "commands: {pay: {description: d, command: [./ws/pay]}}";
+        let (_, report) = built(text, dir.path()).await.unwrap();
+        assert!(report.warnings[0].contains("lies in the workspace"), "{:?}", report.warnings);
+    }
+
+    #[tokio::test]
+    async fn a_server_that_cannot_be_is_reported_and_the_rest_goes_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = r#"
+mcp:
+  secret: {url: "https://tracker.invalid/mcp", headers: {Authorization: "Bearer env:NO_SUCH_VARIABLE_HERE"}}
+  both: {url: "https://tracker.invalid/mcp", command: [x]}
+  gone: {command: [no-such-program-anywhere]}
+"#;
+        let (tools, report) = built(text, dir.path()).await.unwrap();
+        assert_eq!(tools.specs().count(), 3);
+        let states: Vec<_> =
+            report.servers.iter().map(|it| (it.name(), it.status().state)).collect();
+        let misconfigured = |why: &str| mcp::State::Misconfigured { why: why.to_owned() };
+        assert_eq!(
+            states[0],
+            ("both", misconfigured("a server has either a `command` or a `url`"))
+        );
+        assert!(
+            matches!(&states[1], ("gone", mcp::State::Unreachable { why })
+            if why.starts_with("`no-such-program-anywhere` cannot be started")),
+            "{:?}",
+            states[1]
+        );
+        assert_eq!(
+            states[2],
+            (
+                "secret",
+                misconfigured(
+                    "header `Authorization` names the environment variable \
+                     `NO_SUCH_VARIABLE_HERE`, which is not set"
+                )
+            )
+        );
+    }
+}

@@ -1,0 +1,157 @@
+//! `read_file` and `write_file`: text files beneath the workspace.
+//!
+//! Every path is resolved by the kernel from a handle on the workspace's directory, so nothing
+//! here compares strings to find out where a path leads. Never opens anything outside it, never
+//! follows a special file, never reads or writes what [`protected`] names.
+
+mod protected;
+mod workspace;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use chancery_domain::batch::Permit;
+use chancery_domain::event::CallResult;
+use serde_json::{Value, json};
+
+use super::{CallContext, Done, Effect, Tool, ToolSpec};
+
+pub use workspace::{FileError, Workspace};
+
+/// What a model can take in at once, and more than any source file of sense has.
+pub const FILE_BYTES_MAX: usize = 1024 * 1024;
+
+#[derive(Debug)]
+pub struct ReadFile {
+    spec: ToolSpec,
+    workspace: Arc<Workspace>,
+}
+
+#[derive(Debug)]
+pub struct WriteFile {
+    spec: ToolSpec,
+    workspace: Arc<Workspace>,
+}
+
+impl ReadFile {
+    pub const NAME: &str = "read_file";
+
+    pub fn spec() -> ToolSpec {
+        ToolSpec {
+            name: Self::NAME.to_owned(),
+            description: format!(
+                "Reads a UTF-8 text file of the workspace, at most {FILE_BYTES_MAX} bytes."
+            ),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string", "description": "Relative to the workspace"},
+                },
+                "required": ["path"],
+                "additionalProperties": false,
+            }),
+            effect: Effect::Outside,
+            idempotent: true,
+            supports_parallel: true,
+        }
+    }
+
+    pub fn new(spec: ToolSpec, workspace: Arc<Workspace>) -> ReadFile {
+        ReadFile { spec, workspace }
+    }
+}
+
+impl WriteFile {
+    pub const NAME: &str = "write_file";
+
+    pub fn spec() -> ToolSpec {
+        ToolSpec {
+            name: Self::NAME.to_owned(),
+            description: format!(
+                "Writes a whole UTF-8 text file of the workspace, at most {FILE_BYTES_MAX} bytes. \
+                 Makes the directories that are missing, and replaces a file that is there."
+            ),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string", "description": "Relative to the workspace"},
+                    "content": {"type": "string"},
+                },
+                "required": ["path", "content"],
+                "additionalProperties": false,
+            }),
+            effect: Effect::Outside,
+            // The same content twice is the same file.
+            idempotent: true,
+            supports_parallel: false,
+        }
+    }
+
+    pub fn new(spec: ToolSpec, workspace: Arc<Workspace>) -> WriteFile {
+        WriteFile { spec, workspace }
+    }
+}
+
+#[async_trait]
+impl Tool for ReadFile {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, permit: Permit, _: &CallContext) -> Done {
+        let path = text(&permit.call().arguments, "path");
+        let workspace = self.workspace.clone();
+        blocking(move || workspace.read(&path, FILE_BYTES_MAX)).await
+    }
+}
+
+#[async_trait]
+impl Tool for WriteFile {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, permit: Permit, _: &CallContext) -> Done {
+        let path = text(&permit.call().arguments, "path");
+        let content = text(&permit.call().arguments, "content");
+        let workspace = self.workspace.clone();
+        blocking(move || {
+            workspace.write(&path, content.as_bytes(), FILE_BYTES_MAX)?;
+            Ok(format!("wrote {} bytes to `{path}`", content.len()))
+        })
+        .await
+    }
+}
+
+// The schema has made sure that it is there; were it not, an empty path is refused below.
+fn text(arguments: &Value, name: &str) -> String {
+    arguments[name].as_str().unwrap_or_default().to_owned()
+}
+
+async fn blocking(work: impl FnOnce() -> Result<String, FileError> + Send + 'static) -> Done {
+    Done::Result(match tokio::task::spawn_blocking(work).await {
+        Ok(Ok(text)) => CallResult::ok(text),
+        Ok(Err(error)) => CallResult::error(error.code(), error.to_string()),
+        Err(_) => CallResult::error("OUTCOME_UNKNOWN", "the work on the file was cut off"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{call, code};
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_written_can_be_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let workspace = Arc::new(Workspace::open(dir.path()).unwrap());
+        let write = WriteFile::new(WriteFile::spec(), workspace.clone());
+        let read = ReadFile::new(ReadFile::spec(), workspace);
+
+        let wrote = call(&write, json!({"path": "a/b/c.txt", "content": "grüße"})).await;
+        assert_eq!(wrote, CallResult::ok("wrote 7 bytes to `a/b/c.txt`"));
+        assert_eq!(call(&read, json!({"path": "a/b/c.txt"})).await, CallResult::ok("grüße"));
+        assert_eq!(code(&call(&read, json!({"path": "a/b/d.txt"})).await), "NOT_FOUND");
+        assert_eq!(code(&call(&read, json!({"path": "../etc/passwd"})).await), "OUTSIDE_WORKSPACE");
+    }
+}

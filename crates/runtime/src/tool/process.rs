@@ -1,0 +1,268 @@
+//! The one place that starts processes: commands of the operator and MCP servers.
+//!
+//! No shell is ever involved, nothing of the server's own environment is inherited, and what is
+//! started is the leader of a process group that ends as a whole.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+use std::{fmt, io};
+
+use futures_util::future::join;
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio_util::sync::CancellationToken;
+
+/// What is to be started.
+#[derive(Clone)]
+pub(super) struct Program {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// All of the environment.
+    pub environment: BTreeMap<String, String>,
+    pub directory: PathBuf,
+}
+
+// Without the environment, which holds secrets.
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Program").field("argv", &self.argv).finish_non_exhaustive()
+    }
+}
+
+/// How a program that was run to its end came to it.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub how: How,
+    pub stdout: Captured,
+    pub stderr: Captured,
+}
+
+#[derive(Debug)]
+pub(super) enum How {
+    Exited(ExitStatus),
+    TimedOut,
+    Cancelled,
+}
+
+/// The beginning of what a process said, and how much it was in all.
+#[derive(Debug, Default)]
+pub(super) struct Captured {
+    pub bytes: Vec<u8>,
+    pub total: u64,
+}
+
+/// A process and all that it started. Ends with this value.
+#[derive(Debug)]
+pub(super) struct Group {
+    child: Child,
+    leader: Option<Pid>,
+}
+
+/// How long output is waited for after the end: a process that left the group may hold the pipe
+/// open for ever.
+const DRAIN_MAX: Duration = Duration::from_secs(1);
+
+/// Runs a program to its end, or to that of the time it has. Keeps `keep` bytes of each output
+/// and reads on beyond them, so that the program does not wait for a reader.
+pub(super) async fn run(
+    program: &Program,
+    timeout: Duration,
+    keep: usize,
+    cancelled: &CancellationToken,
+) -> io::Result<Ended> {
+    let (mut stdout, mut stderr) = (Captured::default(), Captured::default());
+    let mut group = start(program, Stdio::null())?;
+    let how = {
+        let out = group.child.stdout.take();
+        let err = group.child.stderr.take();
+        let drain = join(stdout.fill(out, keep), stderr.fill(err, keep));
+        tokio::pin!(drain);
+        let mut drained = false;
+        let deadline = tokio::time::sleep(timeout);
+        tokio::pin!(deadline);
+        let how = loop {
+            tokio::select! {
+                biased;
+                status = group.child.wait() => break How::Exited(status?),
+                () = cancelled.cancelled() => break How::Cancelled,
+                () = &mut deadline => break How::TimedOut,
+                _ = &mut drain, if !drained => drained = true,
+            }
+        };
+        // Also after a good end: what it left behind in its group has no permit of its own.
+        group.kill();
+        if !drained {
+            let _ = tokio::time::timeout(DRAIN_MAX, drain).await;
+        }
+        how
+    };
+    let _ = tokio::time::timeout(DRAIN_MAX, group.child.wait()).await;
+    Ok(Ended { how, stdout, stderr })
+}
+
+/// Starts a program that is talked to.
+pub(super) fn converse(
+    program: &Program,
+) -> io::Result<(Group, ChildStdin, ChildStdout, ChildStderr)> {
+    let mut group = start(program, Stdio::piped())?;
+    let child = &mut group.child;
+    match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
+        (Some(stdin), Some(stdout), Some(stderr)) => Ok((group, stdin, stdout, stderr)),
+        _ => Err(io::Error::other("the pipes are missing")),
+    }
+}
+
+// Everything that starts comes through here: restricting a process (45-isolation) is putting a
+// launcher in front of `argv` at this point, and nowhere else.
+#[expect(clippy::disallowed_methods, reason = "this is the place that the lint points to")]
+fn start(program: &Program, stdin: Stdio) -> io::Result<Group> {
+    let (first, rest) = program
+        .argv
+        .split_first()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no program is named"))?;
+    let child = Command::new(first)
+        .args(rest)
+        .env_clear()
+        .envs(&program.environment)
+        .current_dir(&program.directory)
+        .stdin(stdin)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()?;
+    let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+    Ok(Group { child, leader })
+}
+
+impl Group {
+    /// Kills every process of the group. Once, and at the latest right after the leader's end:
+    /// the number stays taken while a member lives, and is not given out again soon after.
+    pub(super) fn kill(&mut self) {
+        if let Some(leader) = self.leader.take() {
+            // An error says that none is left.
+            let _ = kill_process_group(leader, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+impl Captured {
+    async fn fill(&mut self, from: Option<impl AsyncRead + Unpin>, keep: usize) {
+        let Some(mut from) = from else { return };
+        let mut buffer = vec![0; 16 * 1024];
+        // An error ends it as the end of the stream does.
+        while let Ok(read) = from.read(&mut buffer).await {
+            if read == 0 {
+                break;
+            }
+            self.total += read as u64;
+            let room = keep.saturating_sub(self.bytes.len());
+            self.bytes.extend_from_slice(&buffer[..read.min(room)]);
+        }
+    }
+
+    /// As text, with a word about what was cut.
+    pub(super) fn text(&self) -> String {
+        let mut text = String::from_utf8_lossy(&self.bytes).into_owned();
+        let kept = self.bytes.len() as u64;
+        if kept < self.total {
+            text.push_str(&format!("\n[cut: the first {kept} of {} bytes are shown]", self.total));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    fn shell(script: &str) -> Program {
+        Program {
+            argv: ["/bin/sh", "-c", script].map(str::to_owned).to_vec(),
+            environment: BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]),
+            directory: std::env::temp_dir(),
+        }
+    }
+
+    async fn run_for(script: &str, timeout: Duration) -> Ended {
+        run(&shell(script), timeout, 1000, &CancellationToken::new()).await.unwrap()
+    }
+
+    fn alive(pid: &str) -> bool {
+        // A zombie that nobody has waited for yet is as dead as can be.
+        std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()))
+            .is_ok_and(|it| !it.contains(") Z "))
+    }
+
+    async fn gone(pid: &str) -> bool {
+        for _ in 0..50 {
+            if !alive(pid) {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        false
+    }
+
+    #[tokio::test]
+    async fn output_beyond_the_bound_is_read_and_dropped() {
+        let ended =
+            run_for("head -c 3000000 /dev/zero | tr '\\0' x", Duration::from_secs(20)).await;
+        assert!(matches!(ended.how, How::Exited(status) if status.success()), "{:?}", ended.how);
+        assert_eq!((ended.stdout.bytes.len(), ended.stdout.total), (1000, 3_000_000));
+        assert!(ended.stdout.text().ends_with("[cut: the first 1000 of 3000000 bytes are shown]"));
+    }
+
+    #[tokio::test]
+    async fn the_whole_group_ends_with_the_time_it_has() {
+        let begun = Instant::now();
+        let ended = run_for("sleep 300 & echo $!; wait", Duration::from_millis(300)).await;
+        assert!(matches!(ended.how, How::TimedOut), "{:?}", ended.how);
+        assert!(gone(&ended.stdout.text()).await);
+        assert!(begun.elapsed() < Duration::from_secs(10));
+    }
+
+    #[tokio::test]
+    async fn what_a_program_leaves_behind_ends_with_it() {
+        let begun = Instant::now();
+        let ended = run_for("sleep 300 & echo $!", Duration::from_secs(60)).await;
+        assert!(matches!(ended.how, How::Exited(_)), "{:?}", ended.how);
+        assert!(gone(&ended.stdout.text()).await);
+        assert!(begun.elapsed() < Duration::from_secs(10));
+    }
+
+    #[tokio::test]
+    async fn cancelling_ends_it() {
+        let cancelled = CancellationToken::new();
+        cancelled.cancel();
+        let minute = Duration::from_secs(60);
+        let ended = run(&shell("sleep 300"), minute, 10, &cancelled).await.unwrap();
+        assert!(matches!(ended.how, How::Cancelled), "{:?}", ended.how);
+    }
+
+    #[tokio::test]
+    async fn nothing_of_our_environment_is_inherited() {
+        let ended = run_for("env", Duration::from_secs(20)).await;
+        let names: Vec<_> = ended
+            .stdout
+            .text()
+            .lines()
+            .filter_map(|it| Some(it.split_once('=')?.0.to_owned()))
+            .collect();
+        assert!(
+            names.iter().all(|it| ["PATH", "PWD", "_", "SHLVL", "OLDPWD"].contains(&&**it)),
+            "{names:?}"
+        );
+    }
+}

@@ -1,0 +1,130 @@
+//! Who is calling: extractors that are proofs. A handler that takes a [`Caller`] cannot be
+//! reached without a valid token, one that takes an [`Operator`] not without an operator's.
+
+use axum::extract::FromRequestParts;
+use axum::http::header;
+use axum::http::request::Parts;
+use chancery_domain::event::Actor;
+use chancery_domain::id::{AgentId, RunId, UserId};
+use chancery_store::read::RunRow;
+use chancery_store::token::{Token, TokenKind};
+
+use crate::error::{ApiError, Result};
+use crate::router::App;
+use crate::tokens;
+
+/// Someone with a valid token.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    token: Token,
+}
+
+/// Someone who may act for any user.
+#[derive(Debug, Clone)]
+pub struct Operator(pub Caller);
+
+impl FromRequestParts<App> for Caller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Caller> {
+        let secret = parts
+            .headers
+            .get(header::AUTHORIZATION)
+            .and_then(|it| it.to_str().ok())
+            .and_then(|it| it.split_once(' '))
+            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+            .map(|(_, secret)| secret.trim())
+            .filter(|secret| !secret.is_empty() && secret.len() <= tokens::SECRET_MAX)
+            .ok_or(ApiError::Unauthenticated)?;
+        let token = app.store.token_by_digest(tokens::digest(secret)).await?;
+        token.map(|token| Caller { token }).ok_or(ApiError::Unauthenticated)
+    }
+}
+
+impl FromRequestParts<App> for Operator {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Operator> {
+        let caller = Caller::from_request_parts(parts, app).await?;
+        if caller.token.operator {
+            Ok(Operator(caller))
+        } else {
+            Err(ApiError::Forbidden("this is for operators".to_owned()))
+        }
+    }
+}
+
+impl Caller {
+    pub fn actor(&self) -> Actor {
+        let name = self.token.name.clone();
+        match self.token.kind {
+            TokenKind::Human => Actor::User(UserId(name)),
+            TokenKind::Service => Actor::Service(name),
+            TokenKind::Agent => Actor::Agent(AgentId(name)),
+        }
+    }
+
+    /// What tells one caller's idempotency keys from another's.
+    pub fn scope(&self) -> String {
+        format!("{}:{}", self.token.kind.as_str(), self.token.name)
+    }
+
+    /// Whose runs the caller sees; `None`: everyone's. Agents see none.
+    pub fn sees(&self) -> Result<Option<UserId>> {
+        match self.token.kind {
+            TokenKind::Agent => {
+                Err(ApiError::Forbidden("an agent's token is not for runs".to_owned()))
+            }
+            TokenKind::Service => Ok(None),
+            TokenKind::Human if self.token.operator => Ok(None),
+            TokenKind::Human => Ok(Some(UserId(self.token.name.clone()))),
+        }
+    }
+
+    /// On whose behalf the caller acts, given whom it named.
+    pub fn acts_for(&self, named: Option<&str>) -> Result<UserId> {
+        let own = self.token.name.as_str();
+        match (self.sees()?, named) {
+            (_, None) => Ok(UserId::from(own)),
+            (None, Some(user)) => Ok(UserId::from(user)),
+            (Some(_), Some(user)) if user == own => Ok(UserId::from(own)),
+            (Some(_), Some(_)) => {
+                Err(ApiError::Forbidden("only an operator acts for another user".to_owned()))
+            }
+        }
+    }
+
+    /// A run that the caller may see, by its id or by a beginning of it that only it has.
+    /// What belongs to someone else is not there.
+    pub async fn run(&self, app: &App, given: &str) -> Result<RunRow> {
+        let missing = || ApiError::NotFound { what: "run", id: given.chars().take(64).collect() };
+        let sees = self.sees()?;
+        let id = match given.parse::<RunId>() {
+            Ok(id) => id,
+            Err(_) => {
+                let (from, to) = prefix_range(given).ok_or_else(missing)?;
+                match app.store.runs_between(from, to).await?.as_slice() {
+                    [only] => *only,
+                    _ => return Err(missing()),
+                }
+            }
+        };
+        let row = app.store.run(id).await?.ok_or_else(missing)?;
+        if sees.is_some_and(|user| user != row.user) { Err(missing()) } else { Ok(row) }
+    }
+}
+
+/// The first and the last id that begin as given.
+fn prefix_range(given: &str) -> Option<(RunId, RunId)> {
+    let digits = given.strip_prefix(RunId::PREFIX)?;
+    let usable = (6..32).contains(&digits.len())
+        && digits.chars().all(|it| matches!(it, '0'..='9' | 'a'..='f'));
+    if !usable {
+        return None;
+    }
+    let padded = |fill: char| {
+        let rest: String = std::iter::repeat_n(fill, 32 - digits.len()).collect();
+        format!("{}{digits}{rest}", RunId::PREFIX).parse().ok()
+    };
+    Some((padded('0')?, padded('f')?))
+}

@@ -1,0 +1,146 @@
+//! What a server is told by its operator: flag over environment over file over default.
+
+mod layer;
+mod model;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use chancery_runtime::{Limits, UnknownOutcome};
+use chancery_store::Location;
+use serde::{Deserialize, Serialize};
+
+pub use layer::{ConfigError, Layers, Origin, load};
+pub use model::{ModelConfig, Provider, build_models};
+
+/// Everything that can be set. Unknown keys are refused.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    pub listen: SocketAddr,
+    /// Where everything is kept that is not in a PostgreSQL.
+    pub data: PathBuf,
+    /// A `postgres://` URL; without one, SQLite in the data directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub database: Option<String>,
+    /// The organisation's files; without them, the built-in organisation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub org: Option<PathBuf>,
+    /// Where agents read and write; `workspace` in the data directory unless set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<PathBuf>,
+    /// Runs driven at once by this process.
+    pub workers: usize,
+    pub limits: LimitsConfig,
+    pub tools: ToolsConfig,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<Isolation>,
+    pub models: BTreeMap<String, ModelConfig>,
+    /// Which model a role's `model_tier` means: `capable`, `balanced`, `fast`.
+    pub tiers: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsConfig {
+    /// How long a server that is not heard of keeps its runs.
+    pub lease_seconds: u64,
+    /// Claims that may end badly at one place in the log before the run fails.
+    pub attempts: u32,
+    /// The largest request body.
+    pub body_bytes: usize,
+    /// How long steps in flight may take to end when the server stops.
+    pub grace_seconds: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ToolsConfig {
+    /// What to do about a call that had started when a server died: `ask`, `fail` or `retry`.
+    pub on_unknown_outcome: OnUnknownOutcome,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnUnknownOutcome {
+    Ask,
+    Fail,
+    Retry,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Isolation {
+    pub mode: IsolationMode,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IsolationMode {
+    Require,
+    Off,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            listen: SocketAddr::from(([127, 0, 0, 1], 7717)),
+            data: PathBuf::from("chancery-data"),
+            database: None,
+            org: None,
+            workspace: None,
+            workers: Limits::default().concurrency,
+            limits: LimitsConfig::default(),
+            tools: ToolsConfig::default(),
+            isolation: None,
+            models: BTreeMap::new(),
+            tiers: BTreeMap::new(),
+        }
+    }
+}
+
+impl Default for LimitsConfig {
+    fn default() -> LimitsConfig {
+        let limits = Limits::default();
+        LimitsConfig {
+            lease_seconds: limits.lease.as_secs(),
+            attempts: limits.attempts,
+            body_bytes: 4 * 1024 * 1024,
+            grace_seconds: 30,
+        }
+    }
+}
+
+impl Default for ToolsConfig {
+    fn default() -> ToolsConfig {
+        ToolsConfig { on_unknown_outcome: OnUnknownOutcome::Ask }
+    }
+}
+
+impl Config {
+    pub fn location(&self) -> Location {
+        match &self.database {
+            Some(url) => Location::Postgres(url.clone()),
+            None => Location::Sqlite(self.data.clone()),
+        }
+    }
+
+    pub fn workspace(&self) -> PathBuf {
+        self.workspace.clone().unwrap_or_else(|| self.data.join("workspace"))
+    }
+
+    pub fn run_limits(&self) -> Limits {
+        Limits {
+            concurrency: self.workers.max(1),
+            lease: Duration::from_secs(self.limits.lease_seconds.max(1)),
+            attempts: self.limits.attempts.max(1),
+            on_unknown_outcome: match self.tools.on_unknown_outcome {
+                OnUnknownOutcome::Ask => UnknownOutcome::Ask,
+                OnUnknownOutcome::Fail => UnknownOutcome::Fail,
+                OnUnknownOutcome::Retry => UnknownOutcome::Retry,
+            },
+        }
+    }
+}

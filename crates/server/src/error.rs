@@ -1,0 +1,123 @@
+//! Where a failure gets its status: problem+json (RFC 9457), here only.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use chancery_api::Problem;
+use chancery_domain::command::Refusal;
+use chancery_store::{AppendError, StoreError};
+
+/// What a request can come to when it does not come to what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiError {
+    #[error("{detail}")]
+    BadRequest { code: &'static str, detail: String },
+    #[error("a valid token is needed: `Authorization: Bearer …`")]
+    Unauthenticated,
+    #[error("{0}")]
+    Forbidden(String),
+    /// Also for what belongs to someone else.
+    #[error("there is no {what} `{id}`")]
+    NotFound { what: &'static str, id: String },
+    #[error("there is nothing here")]
+    NoRoute,
+    #[error("this is not done with {0}")]
+    Method(String),
+    #[error("{detail}")]
+    Conflict { code: &'static str, detail: String },
+    #[error("{detail}")]
+    Unprocessable { code: &'static str, detail: String },
+    #[error("the body is larger than {0} bytes")]
+    TooLarge(usize),
+    #[error("the store is not available just now: {0}")]
+    Unavailable(String),
+    /// A mistake of ours: the detail is in the log, not on the wire.
+    #[error("something went wrong in the server")]
+    Internal(String),
+}
+
+pub type Result<T> = std::result::Result<T, ApiError>;
+
+impl ApiError {
+    fn status_and_code(&self) -> (StatusCode, &'static str) {
+        match self {
+            ApiError::BadRequest { code, .. } => (StatusCode::BAD_REQUEST, code),
+            ApiError::Unauthenticated => (StatusCode::UNAUTHORIZED, "unauthenticated"),
+            ApiError::Forbidden(_) => (StatusCode::FORBIDDEN, "forbidden"),
+            ApiError::NotFound { .. } | ApiError::NoRoute => (StatusCode::NOT_FOUND, "not_found"),
+            ApiError::Method(_) => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
+            ApiError::Conflict { code, .. } => (StatusCode::CONFLICT, code),
+            ApiError::Unprocessable { code, .. } => (StatusCode::UNPROCESSABLE_ENTITY, code),
+            ApiError::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
+            ApiError::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
+            ApiError::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+        }
+    }
+
+    pub fn problem(&self) -> Problem {
+        let (status, code) = self.status_and_code();
+        Problem {
+            kind: "about:blank".to_owned(),
+            title: status.canonical_reason().unwrap_or("Error").to_owned(),
+            status: status.as_u16(),
+            code: code.to_owned(),
+            detail: self.to_string(),
+            reasons: Vec::new(),
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        if let ApiError::Internal(detail) = &self {
+            tracing::error!(detail, "A request failed: {detail}");
+        }
+        let (status, _) = self.status_and_code();
+        let body = serde_json::to_vec(&self.problem()).unwrap_or_default();
+        let mut response = (status, body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> ApiError {
+        match error {
+            StoreError::Unreachable(_) | StoreError::Failed(_) | StoreError::Closed => {
+                ApiError::Unavailable(error.to_string())
+            }
+            StoreError::Unreadable(_) => ApiError::Internal(error.to_string()),
+        }
+    }
+}
+
+impl From<AppendError> for ApiError {
+    fn from(error: AppendError) -> ApiError {
+        match error {
+            AppendError::Store(error) => error.into(),
+            AppendError::NoSuchRun(run) => ApiError::NotFound { what: "run", id: run.to_string() },
+            AppendError::Conflict { .. } | AppendError::LeaseLost(_) => {
+                ApiError::Internal(error.to_string())
+            }
+        }
+    }
+}
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> ApiError {
+        let detail = refusal.to_string();
+        match refusal {
+            Refusal::Ended(_) => ApiError::Conflict { code: "run_ended", detail },
+            Refusal::UnknownKey(key) => {
+                ApiError::NotFound { what: "wait for", id: key.to_string() }
+            }
+            Refusal::Decided { .. } => ApiError::Conflict { code: "already_decided", detail },
+            Refusal::Payload => ApiError::BadRequest { code: "bad_payload", detail },
+            Refusal::NotResumable(_) => ApiError::Conflict { code: "not_resumable", detail },
+            Refusal::Illegal(_) => ApiError::Conflict { code: "not_legal_now", detail },
+        }
+    }
+}

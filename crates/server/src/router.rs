@@ -1,0 +1,86 @@
+//! Every route on one screen: the table of contents.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::response::IntoResponse;
+use chancery_domain::org::Org;
+use chancery_store::Store;
+use tokio_util::sync::CancellationToken;
+use tower_http::catch_panic::CatchPanicLayer;
+use utoipa::OpenApi;
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use utoipa_swagger_ui::SwaggerUi;
+
+use crate::error::ApiError;
+use crate::metrics::Metrics;
+use crate::routes::{health, runs, signals, tokens};
+
+/// What handlers work with.
+#[derive(Debug, Clone)]
+pub struct App {
+    pub store: Store,
+    pub org: Arc<Org>,
+    pub metrics: Metrics,
+    /// Fires when the server stops: open streams end then.
+    pub stop: CancellationToken,
+    pub body_bytes: usize,
+}
+
+#[derive(OpenApi)]
+#[openapi(
+    info(title = "Chancery", description = "Runs AI agents under authority that the system enforces."),
+    modifiers(&Bearer),
+    security(("bearer" = []))
+)]
+struct Document;
+
+/// Everything that is served.
+pub fn router(app: App) -> Router {
+    let limit = app.body_bytes;
+    let (router, document) = OpenApiRouter::with_openapi(Document::openapi())
+        .routes(routes!(health::healthz))
+        .routes(routes!(health::readyz))
+        .routes(routes!(health::metrics))
+        .routes(routes!(runs::create, runs::list))
+        .routes(routes!(runs::show))
+        .routes(routes!(runs::events))
+        .routes(routes!(runs::tree))
+        .routes(routes!(runs::cancel))
+        .routes(routes!(runs::resume))
+        .routes(routes!(runs::speak))
+        .routes(routes!(signals::signal))
+        // The same under seed 004's name.
+        .routes(routes!(signals::job_signal))
+        .routes(routes!(runs::job_message))
+        .routes(routes!(tokens::make, tokens::list))
+        .routes(routes!(tokens::revoke))
+        .split_for_parts();
+    router
+        .merge(SwaggerUi::new("/docs").url("/openapi.json", document))
+        .fallback(async || ApiError::NoRoute)
+        .method_not_allowed_fallback(async |request: Request| {
+            ApiError::Method(request.method().to_string())
+        })
+        .layer(DefaultBodyLimit::max(limit))
+        .layer(CatchPanicLayer::custom(|_| {
+            ApiError::Internal("a handler panicked".to_owned()).into_response()
+        }))
+        .with_state(app)
+}
+
+struct Bearer;
+
+impl utoipa::Modify for Bearer {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let scheme = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+        document
+            .components
+            .get_or_insert_default()
+            .security_schemes
+            .insert("bearer".to_owned(), scheme.into());
+    }
+}

@@ -1,0 +1,6 @@
+//! The handlers, a file for each thing that they are about.
+
+pub mod health;
+pub mod runs;
+pub mod signals;
+pub mod tokens;

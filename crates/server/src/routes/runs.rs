@@ -1,0 +1,327 @@
+//! Runs: ask for one, look at it, speak into it, end it.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use chancery_api::run::{CreateRun, Event, Run, Speak, Tree};
+use chancery_api::{Page, Problem};
+use chancery_domain::command::{self, Effect, Refusal};
+use chancery_domain::event::{Created, Recorded};
+use chancery_domain::history::History;
+use chancery_domain::id::{AgentId, GroupId, ProjectId, RunId, SessionKey};
+use chancery_runtime::clock;
+use chancery_store::log::{Amendment, CreateOutcome, IdempotencyKey};
+use chancery_store::read::{RunFilter, RunRow};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use utoipa::IntoParams;
+
+use crate::access::Caller;
+use crate::error::{ApiError, Result};
+use crate::extract::{Body, Params, bad_request};
+use crate::router::App;
+use crate::{stream, view};
+
+/// The one organisation that there is so far.
+const ORG: &str = "default";
+const LIST_MAX: u32 = 200;
+/// A tree of more runs than this is not looked at as one.
+const TREE_MAX: u32 = 10_000;
+const NAME_MAX: usize = 256;
+
+/// Asks for a run.
+#[utoipa::path(post, path = "/api/runs", request_body = CreateRun,
+    params(("Idempotency-Key" = Option<String>, Header, description = "the same key and body make the same run")),
+    responses((status = 201, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+pub async fn create(
+    State(app): State<App>,
+    caller: Caller,
+    headers: HeaderMap,
+    Body(body): Body<CreateRun>,
+) -> Result<(StatusCode, Json<Run>)> {
+    let created = created(&app, &caller, &body)?;
+    let key = idempotency_key(&caller, &headers, &body)?;
+    let id = clock::new_run_id();
+    let mut history = History::create(id, created);
+    let change = history.change().ok_or_else(|| ApiError::Internal("no event".to_owned()))?;
+    let id = match app.store.create(&change, key, clock::now()).await? {
+        CreateOutcome::Created => id,
+        CreateOutcome::Existed(before) => before,
+        CreateOutcome::KeyReused => {
+            return Err(ApiError::Unprocessable {
+                code: "idempotency_key_reused",
+                detail: "this `Idempotency-Key` was used for another request".to_owned(),
+            });
+        }
+    };
+    Ok((StatusCode::CREATED, Json(one(&app, id).await?)))
+}
+
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListParams {
+    status: Option<String>,
+    parent: Option<String>,
+    agent: Option<String>,
+    group: Option<String>,
+    /// At most 200; 50 unless said.
+    limit: Option<u32>,
+    cursor: Option<String>,
+}
+
+/// The newest runs first.
+#[utoipa::path(get, path = "/api/runs", params(ListParams),
+    responses((status = 200, body = Page<Run>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+pub async fn list(
+    State(app): State<App>,
+    caller: Caller,
+    Params(params): Params<ListParams>,
+) -> Result<Json<Page<Run>>> {
+    let run_id = |name: &str, given: Option<String>| -> Result<Option<RunId>> {
+        given.map(|it| it.parse()).transpose().map_err(|it| bad_request(format!("`{name}`: {it}")))
+    };
+    let filter = RunFilter {
+        user: caller.sees()?,
+        status: params.status.map(known_status).transpose()?,
+        parent: run_id("parent", params.parent)?,
+        agent: params.agent.map(AgentId),
+        group: params.group.map(GroupId),
+        before: run_id("cursor", params.cursor)?,
+    };
+    let limit = params.limit.unwrap_or(50).clamp(1, LIST_MAX);
+    let mut rows = app.store.runs(&filter, limit + 1).await?;
+    let more = rows.len() > limit as usize;
+    rows.truncate(limit as usize);
+    let next_cursor = rows.last().filter(|_| more).map(|it| it.id.to_string());
+    Ok(Json(Page { items: rows.into_iter().map(view::run).collect(), next_cursor }))
+}
+
+/// One run.
+#[utoipa::path(get, path = "/api/runs/{id}", params(("id" = String, Path)),
+    responses((status = 200, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+pub async fn show(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<Run>> {
+    let row = caller.run(&app, &id).await?;
+    Ok(Json(shown(&app, row).await?))
+}
+
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct EventParams {
+    /// Only events after this place in the log.
+    after: Option<u64>,
+    /// At most 1000, which is the default.
+    limit: Option<u32>,
+}
+
+/// The run's log: as JSON, or live with `Accept: text/event-stream`, resumable by `Last-Event-ID`.
+#[utoipa::path(get, path = "/api/runs/{id}/events", params(("id" = String, Path), EventParams),
+    responses((status = 200, body = Page<Event>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+pub async fn events(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    Params(params): Params<EventParams>,
+) -> Result<Response> {
+    let row = caller.run(&app, &id).await?;
+    let live = headers
+        .get(header::ACCEPT)
+        .and_then(|it| it.to_str().ok())
+        .is_some_and(|it| it.contains("text/event-stream"));
+    if live {
+        let after = stream::last_event_id(&headers)?.or(params.after).unwrap_or(0);
+        return Ok(stream::live(app, row.id, after).into_response());
+    }
+    let limit = params.limit.unwrap_or(1000).clamp(1, 1000);
+    let found = app.store.events(row.id, params.after.unwrap_or(0), limit).await?;
+    let full = found.len() == limit as usize;
+    let next_cursor = found.last().filter(|_| full).map(|it| it.seq.to_string());
+    let items = found.into_iter().map(view::event).collect::<Result<Vec<Event>>>()?;
+    Ok(Json(Page { items, next_cursor }).into_response())
+}
+
+/// The run with its children, recursively.
+#[utoipa::path(get, path = "/api/runs/{id}/tree", params(("id" = String, Path)),
+    responses((status = 200, body = Tree), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+pub async fn tree(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<Tree>> {
+    let row = caller.run(&app, &id).await?;
+    let rows = app.store.tree(row.id, TREE_MAX).await?;
+    let tree = view::tree(row.id, rows);
+    tree.map(Json).ok_or(ApiError::NotFound { what: "run", id })
+}
+
+/// Ends a run. One that is cancelled already stays so.
+#[utoipa::path(post, path = "/api/runs/{id}/cancel", params(("id" = String, Path)),
+    responses((status = 200, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+pub async fn cancel(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<Run>> {
+    let row = caller.run(&app, &id).await?;
+    let by = caller.actor();
+    amend(&app, row.id, |history, _| command::cancel(history, by.clone())).await
+}
+
+/// Goes on with a run that failed at the model.
+#[utoipa::path(post, path = "/api/runs/{id}/resume", params(("id" = String, Path)),
+    responses((status = 200, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+pub async fn resume(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<Run>> {
+    let row = caller.run(&app, &id).await?;
+    let by = caller.actor();
+    amend(&app, row.id, |history, _| command::resume(history, by.clone())).await
+}
+
+/// Says something into a run; the model reads it before it speaks next.
+#[utoipa::path(post, path = "/api/runs/{id}/messages", params(("id" = String, Path)), request_body = Speak,
+    responses((status = 200, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+pub async fn speak(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+    Body(body): Body<Speak>,
+) -> Result<Json<Run>> {
+    let row = caller.run(&app, &id).await?;
+    if body.text.trim().is_empty() {
+        return Err(bad_request("`text` is empty".to_owned()));
+    }
+    if let Some(to) = body.to.filter(|to| *to != row.agent.0) {
+        return Err(bad_request(format!("`{}` has no member `{to}`", row.agent)));
+    }
+    let (message, by) = (clock::new_message_id(), caller.actor());
+    amend(&app, row.id, |history, _| {
+        command::speak(history, message, body.text.clone(), by.clone())
+    })
+    .await
+}
+
+/// `/api/runs/{id}/messages` under its other name.
+#[utoipa::path(post, path = "/api/jobs/{id}/message", params(("id" = String, Path)), request_body = Speak,
+    responses((status = 200, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+pub async fn job_message(
+    app: State<App>,
+    caller: Caller,
+    id: Path<String>,
+    body: Body<Speak>,
+) -> Result<Json<Run>> {
+    speak(app, caller, id, body).await
+}
+
+/// Changes a run from outside and answers with what it is then.
+pub async fn amend(
+    app: &App,
+    id: RunId,
+    decide: impl Fn(History, &[Recorded]) -> std::result::Result<Effect, Refusal>,
+) -> Result<Json<Run>> {
+    let amended = app
+        .store
+        .amend(id, clock::now(), |history, events| {
+            decide(history, events).map(|effect| match effect {
+                Effect::Record(history) => Amendment::Record(history),
+                Effect::Already => Amendment::Nothing(()),
+            })
+        })
+        .await?;
+    amended?;
+    Ok(Json(one(app, id).await?))
+}
+
+fn created(app: &App, caller: &Caller, body: &CreateRun) -> Result<Created> {
+    let user = caller.acts_for(body.user.as_deref())?;
+    if body.input.trim().is_empty() {
+        return Err(bad_request("`input` is empty".to_owned()));
+    }
+    for (name, given) in
+        [("user", &body.user), ("project", &body.project), ("session_key", &body.session_key)]
+    {
+        if given.as_ref().is_some_and(|it| it.is_empty() || it.len() > NAME_MAX) {
+            return Err(bad_request(format!("`{name}` has 1 to {NAME_MAX} bytes")));
+        }
+    }
+    let agent = match (&body.agent, &body.group) {
+        (Some(agent), None) => AgentId(agent.clone()),
+        (None, Some(group)) => {
+            return Err(ApiError::BadRequest {
+                code: "unknown_group",
+                detail: format!("there is no group `{group}`"),
+            });
+        }
+        _ => return Err(bad_request("a run is for an `agent` or for a `group`".to_owned())),
+    };
+    let role = app.org.role_of(&agent).ok_or_else(|| ApiError::BadRequest {
+        code: "unknown_agent",
+        detail: format!("there is no agent `{agent}`"),
+    })?;
+    Ok(Created {
+        org: ORG.to_owned(),
+        role: role.id.clone(),
+        agent,
+        user,
+        project: body.project.clone().map(ProjectId),
+        group: None,
+        session_key: body.session_key.clone().map(SessionKey),
+        parent: None,
+        delegated: body.delegated_permissions.clone().map(view::bounds),
+        input: body.input.clone(),
+        by: caller.actor(),
+    })
+}
+
+fn idempotency_key(
+    caller: &Caller,
+    headers: &HeaderMap,
+    body: &CreateRun,
+) -> Result<Option<IdempotencyKey>> {
+    let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
+    let key = key.to_str().ok().filter(|it| (1..=255).contains(&it.len())).ok_or_else(|| {
+        bad_request("`Idempotency-Key` has 1 to 255 visible characters".to_owned())
+    })?;
+    let request = serde_json::to_vec(body).map_err(|it| ApiError::Internal(it.to_string()))?;
+    Ok(Some(IdempotencyKey {
+        caller: caller.scope(),
+        key: key.to_owned(),
+        request_sha256: Sha256::digest(request).into(),
+    }))
+}
+
+fn known_status(given: String) -> Result<String> {
+    match &*given {
+        "pending" | "running" | "waiting" | "completed" | "failed" | "cancelled" => Ok(given),
+        _ => Err(bad_request(format!("`status`: there is no status `{given}`"))),
+    }
+}
+
+async fn one(app: &App, id: RunId) -> Result<Run> {
+    let row = app.store.run(id).await?;
+    let row = row.ok_or_else(|| ApiError::NotFound { what: "run", id: id.to_string() })?;
+    shown(app, row).await
+}
+
+/// A row with what would end its wait, which only the log knows.
+async fn shown(app: &App, row: RunRow) -> Result<Run> {
+    let id = row.id;
+    let waits = row.status == "waiting";
+    let mut run = view::run(row);
+    if waits {
+        let events = app.store.events(id, 0, u32::MAX).await?;
+        let history =
+            History::fold(id, &events).map_err(|it| ApiError::Internal(it.to_string()))?;
+        run.wait = view::wait(&history);
+    }
+    Ok(run)
+}

@@ -1,0 +1,43 @@
+//! Signals: the outside facts that end a wait, whether for a signal or for a person's word.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use chancery_api::Problem;
+use chancery_api::run::{Run, Signal};
+use chancery_domain::command;
+use chancery_domain::id::WaitKey;
+
+use crate::access::Caller;
+use crate::error::Result;
+use crate::extract::Body;
+use crate::router::App;
+use crate::routes::runs::amend;
+
+/// Ends the wait that the key names. Delivered again, it answers the same and changes nothing.
+#[utoipa::path(post, path = "/api/runs/{id}/signal", params(("id" = String, Path)), request_body = Signal,
+    responses((status = 200, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+pub async fn signal(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+    Body(body): Body<Signal>,
+) -> Result<Json<Run>> {
+    let row = caller.run(&app, &id).await?;
+    let (key, by) = (WaitKey(body.correlation_key), caller.actor());
+    amend(&app, row.id, |history, events| {
+        command::signal(history, events, &key, body.payload.clone(), by.clone())
+    })
+    .await
+}
+
+/// `/api/runs/{id}/signal` under its other name.
+#[utoipa::path(post, path = "/api/jobs/{id}/signal", params(("id" = String, Path)), request_body = Signal,
+    responses((status = 200, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+pub async fn job_signal(
+    app: State<App>,
+    caller: Caller,
+    id: Path<String>,
+    body: Body<Signal>,
+) -> Result<Json<Run>> {
+    signal(app, caller, id, body).await
+}

@@ -1,0 +1,112 @@
+//! Live events of a run, by sequence number: what is in the log, then what comes, read from the
+//! log each time. The bell only says when to look.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::http::HeaderMap;
+use axum::response::sse::{Event as Frame, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use chancery_domain::id::RunId;
+use chancery_store::Changed;
+use futures_util::stream::{self, Stream};
+use tokio::sync::broadcast;
+
+use crate::error::{ApiError, Result};
+use crate::extract::bad_request;
+use crate::router::App;
+use crate::view;
+
+/// Waking is a hint; this often a stream looks without one.
+const LOOK: Duration = Duration::from_secs(1);
+const PAGE: u32 = 256;
+
+struct Follower {
+    app: App,
+    run: RunId,
+    after: u64,
+    changes: broadcast::Receiver<Changed>,
+    buffer: std::vec::IntoIter<Frame>,
+    ended: bool,
+}
+
+/// The stream ends when the run has ended and all of its events were sent.
+pub fn live(app: App, run: RunId, after: u64) -> Response {
+    let changes = app.store.bell().changes();
+    let follower =
+        Follower { app, run, after, changes, buffer: Vec::new().into_iter(), ended: false };
+    let keep_alive = KeepAlive::new().interval(Duration::from_secs(15)).text("here");
+    let mut response = Sse::new(frames(follower)).keep_alive(keep_alive).into_response();
+    // Proxies that buffer would hold the events back.
+    response.headers_mut().insert("x-accel-buffering", axum::http::HeaderValue::from_static("no"));
+    response
+}
+
+pub fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>> {
+    let Some(given) = headers.get("last-event-id") else { return Ok(None) };
+    let parsed = given.to_str().ok().and_then(|it| it.trim().parse().ok());
+    parsed.map(Some).ok_or_else(|| bad_request("`Last-Event-ID` is not a number".to_owned()))
+}
+
+fn frames(follower: Follower) -> impl Stream<Item = std::result::Result<Frame, Infallible>> {
+    stream::unfold(follower, |mut follower| async move {
+        loop {
+            if let Some(frame) = follower.buffer.next() {
+                return Some((Ok(frame), follower));
+            }
+            if follower.ended || follower.app.stop.is_cancelled() {
+                return None;
+            }
+            match follower.read().await {
+                Ok(0) => follower.wait().await,
+                Ok(_) => {}
+                // The store is away: it may be back when we look again.
+                Err(_) => tokio::time::sleep(LOOK).await,
+            }
+        }
+    })
+}
+
+impl Follower {
+    /// Reads on, and answers how many events there were.
+    async fn read(&mut self) -> Result<usize> {
+        let found = self.app.store.events(self.run, self.after, PAGE).await?;
+        let n = found.len();
+        let mut frames = Vec::with_capacity(n);
+        for recorded in found {
+            self.after = recorded.seq;
+            self.ended =
+                matches!(recorded.event.kind(), "run.completed" | "run.failed" | "run.cancelled");
+            let event = view::event(recorded)?;
+            let data =
+                serde_json::to_string(&event).map_err(|it| ApiError::Internal(it.to_string()))?;
+            frames.push(Frame::default().id(event.seq.to_string()).event(event.kind).data(data));
+        }
+        self.buffer = frames.into_iter();
+        if n == 0 {
+            // Someone who has seen the end already has nothing to wait for.
+            let row = self.app.store.run(self.run).await?;
+            self.ended = row.is_none_or(|row| row.ended_at.is_some() && row.seq <= self.after);
+        }
+        Ok(n)
+    }
+
+    async fn wait(&mut self) {
+        if self.ended {
+            return;
+        }
+        let look = tokio::time::sleep(LOOK);
+        tokio::pin!(look);
+        loop {
+            tokio::select! {
+                changed = self.changes.recv() => match changed {
+                    Ok(Changed::Driven(run) | Changed::Outside(run)) if run != self.run => {}
+                    Err(broadcast::error::RecvError::Closed) => return (&mut look).await,
+                    _ => return,
+                },
+                () = &mut look => return,
+                () = self.app.stop.cancelled() => return,
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What the domain and the store say, as the wire says it.
+
+use chancery_api::run::{DelegatedPermissions, Event, Run, Tree, Usage, Wait};
+use chancery_api::token;
+use chancery_domain::event::Recorded;
+use chancery_domain::history::History;
+use chancery_domain::id::{RunId, permission_key};
+use chancery_domain::policy::Bounds;
+use chancery_domain::run;
+use chancery_store::read::RunRow;
+use chancery_store::token::Token;
+
+use crate::error::{ApiError, Result};
+
+pub fn run(row: RunRow) -> Run {
+    Run {
+        id: row.id.to_string(),
+        status: row.status,
+        waiting_for: row.waiting_for,
+        wait: None,
+        agent: row.agent.0,
+        role: row.role.0,
+        group: row.group.map(|it| it.0),
+        user: row.user.0,
+        project: row.project.map(|it| it.0),
+        session_key: row.session_key.map(|it| it.0),
+        parent_run_id: row.parent.map(|it| it.to_string()),
+        delegated_permissions: row.delegated.map(delegated),
+        input: row.input,
+        output: row.output,
+        error: row.error,
+        usage: Usage {
+            input_tokens: row.usage.input_tokens,
+            output_tokens: row.usage.output_tokens,
+        },
+        attempt: row.attempt,
+        created_at: row.created_at,
+        started_at: row.started_at,
+        ended_at: row.ended_at,
+    }
+}
+
+fn delegated(bounds: Bounds) -> DelegatedPermissions {
+    let denied = (!bounds.denied_tools.is_empty()).then_some(bounds.denied_tools);
+    DelegatedPermissions { allowed_tools: bounds.allowed_tools, denied_tools: denied }
+}
+
+pub fn bounds(given: DelegatedPermissions) -> Bounds {
+    Bounds {
+        allowed_tools: given.allowed_tools,
+        denied_tools: given.denied_tools.unwrap_or_default(),
+    }
+}
+
+/// What would end the wait that a run is in.
+pub fn wait(history: &History) -> Option<Wait> {
+    match history.run() {
+        run::Run::Waiting(run::Wait::Signal { key, until, .. }) => {
+            Some(Wait { correlation_keys: vec![key.to_string()], until: *until })
+        }
+        run::Run::Waiting(run::Wait::Permissions(batch)) => {
+            let key = |call| permission_key(history.id(), batch.message(), call).to_string();
+            let correlation_keys = batch.asked().map(|(call, _)| key(&call.id)).collect();
+            Some(Wait { correlation_keys, until: None })
+        }
+        _ => None,
+    }
+}
+
+pub fn event(recorded: Recorded) -> Result<Event> {
+    let body = recorded.event.encode().map_err(|it| ApiError::Internal(it.to_string()))?;
+    let data = serde_json::from_str(&body).map_err(|it| ApiError::Internal(it.to_string()))?;
+    Ok(Event { seq: recorded.seq, kind: recorded.event.kind().to_owned(), at: recorded.at, data })
+}
+
+/// The rows of a tree, parents before children, as one.
+pub fn tree(root: RunId, rows: Vec<RunRow>) -> Option<Tree> {
+    let mut trees: Vec<(RunId, Option<RunId>, Tree)> = rows
+        .into_iter()
+        .map(|row| (row.id, row.parent, Tree { run: run(row), children: Vec::new() }))
+        .collect();
+    // Children come after their parents, so the last one has all of its own already.
+    while let Some((id, parent, tree)) = trees.pop() {
+        if id == root {
+            return Some(tree);
+        }
+        let above = trees.iter_mut().find(|(id, _, _)| Some(*id) == parent);
+        if let Some((_, _, above)) = above {
+            above.children.insert(0, tree);
+        }
+    }
+    None
+}
+
+pub fn token(token: Token) -> token::Token {
+    token::Token {
+        id: token.id.to_string(),
+        kind: token.kind.as_str().to_owned(),
+        name: token.name,
+        operator: token.operator,
+        approve: token.approve,
+        created_at: token.created_at,
+        revoked_at: token.revoked_at,
+    }
+}

@@ -1,0 +1,127 @@
+//! Real MCP servers for tests: published packages at fixed versions, installed once into a cache.
+//!
+//! The cache is `$CHANCERY_TEST_CACHE`, or `~/.cache/chancery/mcp`. Nothing is skipped: a package
+//! that cannot be installed is an error that says what to install.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const NPM: &[&str] = &[
+    "@modelcontextprotocol/server-filesystem@2026.8.31",
+    "@modelcontextprotocol/server-everything@2026.8.31",
+];
+const PYPI: &[&str] = &["mcp-server-time==2026.10.19"];
+
+#[derive(Debug, thiserror::Error)]
+pub enum InstallError {
+    #[error("the cache for test packages cannot be used (set `CHANCERY_TEST_CACHE`)")]
+    Cache(#[from] io::Error),
+    #[error("`{command}` failed: these tests need {needs} and a way to fetch packages; {detail}")]
+    Failed { command: String, needs: &'static str, detail: String },
+}
+
+/// The command of the file system server, which serves `directory`.
+pub fn filesystem(directory: &Path) -> Result<Vec<String>, InstallError> {
+    let script = npm()?.join("@modelcontextprotocol/server-filesystem/dist/index.js");
+    Ok(vec!["node".to_owned(), text(&script), text(directory)])
+}
+
+/// The command of the server that has one of everything, over streamable HTTP on `$PORT`.
+pub fn everything_over_http() -> Result<Vec<String>, InstallError> {
+    let script = npm()?.join("@modelcontextprotocol/server-everything/dist/index.js");
+    Ok(vec!["node".to_owned(), text(&script), "streamableHttp".to_owned()])
+}
+
+/// The command of the server that knows what time it is.
+pub fn time() -> Result<Vec<String>, InstallError> {
+    let python = pypi()?.join("bin/python");
+    Ok(["-m", "mcp_server_time", "--local-timezone", "Etc/UTC"].into_iter().fold(
+        vec![text(&python)],
+        |mut argv, it| {
+            argv.push(it.to_owned());
+            argv
+        },
+    ))
+}
+
+fn npm() -> Result<PathBuf, InstallError> {
+    let dir = installed("npm", NPM, |dir| {
+        let mut npm = program("npm");
+        npm.args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"])
+            .arg(dir)
+            .args(NPM);
+        run(npm, "Node.js 20 with npm")
+    })?;
+    Ok(dir.join("node_modules"))
+}
+
+fn pypi() -> Result<PathBuf, InstallError> {
+    installed("pypi", PYPI, |dir| {
+        let needs = "Python 3.10 with venv and pip";
+        let mut venv = program("python3");
+        venv.args(["-m", "venv"]).arg(dir);
+        run(venv, needs)?;
+        let mut pip = program(dir.join("bin/pip"));
+        pip.args(["install", "--quiet", "--disable-pip-version-check"]).args(PYPI);
+        run(pip, needs)
+    })
+}
+
+/// The directory with these packages in it, which `install` fills if nobody has yet. Tests run
+/// at the same time as processes of their own, so a file lock keeps them in line.
+fn installed(
+    kind: &str,
+    packages: &[&str],
+    install: impl FnOnce(&Path) -> Result<(), InstallError>,
+) -> Result<PathBuf, InstallError> {
+    let cache = cache();
+    let dir = cache.join(kind);
+    fs::create_dir_all(&cache)?;
+    let lock = File::create(cache.join(format!("{kind}.lock")))?;
+    lock.lock()?;
+    let done = dir.join("installed.txt");
+    let wanted = packages.join("\n");
+    if fs::read_to_string(&done).is_ok_and(|it| it == wanted) {
+        return Ok(dir);
+    }
+    // Half an installation, or one of other versions, is none.
+    if dir.exists() {
+        fs::remove_dir_all(&dir)?;
+    }
+    fs::create_dir_all(&dir)?;
+    install(&dir)?;
+    fs::write(&done, wanted)?;
+    Ok(dir)
+}
+
+fn cache() -> PathBuf {
+    match std::env::var_os("CHANCERY_TEST_CACHE") {
+        Some(given) => PathBuf::from(given),
+        None => PathBuf::from(std::env::var_os("HOME").unwrap_or_else(|| "/tmp".into()))
+            .join(".cache/chancery/mcp"),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "installs packages for tests, not for agents")]
+fn program(name: impl AsRef<OsStr>) -> Command {
+    Command::new(name)
+}
+
+fn run(mut command: Command, needs: &'static str) -> Result<(), InstallError> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let failed = |detail: String| InstallError::Failed { command: name, needs, detail };
+    match command.output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => {
+            Err(failed(String::from_utf8_lossy(&output.stderr).chars().take(2000).collect()))
+        }
+        Err(error) => Err(failed(error.to_string())),
+    }
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}

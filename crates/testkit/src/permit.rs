@@ -1,0 +1,24 @@
+//! Permits for tests of tools. Even here there is only one way to one: through a settled batch.
+
+use std::sync::Arc;
+
+use chancery_domain::batch::{Gate, Permit};
+use chancery_domain::event::{Call, Proposal};
+use chancery_domain::id::{CallId, MessageId};
+use chancery_domain::policy::Ruling;
+use serde_json::Value;
+use uuid::Uuid;
+
+/// The right to one call of `tool`, as an agent that may do anything would have it.
+pub fn permit(tool: &str, arguments: Value) -> Permit {
+    let id = CallId::from("call_1");
+    let call = Arc::new(Call { id: id.clone(), tool: tool.to_owned(), arguments });
+    let proposal = Proposal { call, ruling: Ruling::Allow, reasons: Vec::new() };
+    let Ok(Gate::Settled(batch)) = Gate::new(MessageId(Uuid::from_u128(1)), &[proposal]) else {
+        panic!("a batch of one allowed call is settled");
+    };
+    let Ok((_, permit)) = batch.start(&id) else {
+        panic!("its call is the next one");
+    };
+    permit
+}
