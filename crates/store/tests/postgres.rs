@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use chancery_domain::history::History;
-use chancery_runtime::clock;
 use chancery_store::{AppendError, Fence, Location, Store};
+use chancery_testkit::conformance::clock;
 use chancery_testkit::conformance::{
     call_started, claim_one, created, history, make, proposed, spoke, started,
 };

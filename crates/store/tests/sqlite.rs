@@ -9,8 +9,8 @@ use std::process::{Child, Command, Stdio};
 
 use chancery_domain::history::History;
 use chancery_domain::id::RunId;
-use chancery_runtime::clock;
 use chancery_store::{Fence, Location, OpenError, Store};
+use chancery_testkit::conformance::clock;
 use chancery_testkit::conformance::{
     Home, append, claim, created, fast_dir, history, make, spoke, started,
 };
