@@ -1,5 +1,7 @@
 //! What people, services and clocks may do to a run, and what they are told.
 
+#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+
 mod samples;
 
 use chancery_domain::command::{self, Effect, Refusal};

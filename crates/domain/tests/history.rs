@@ -1,5 +1,7 @@
 //! Folding and recording are one thing seen twice, and what is stored stays readable.
 
+#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+
 mod samples;
 
 use chancery_domain::event::*;

@@ -1,5 +1,7 @@
 //! The whole run machine as a table that a person can read: every event against every state.
 
+#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+
 mod samples;
 
 use chancery_domain::event::*;

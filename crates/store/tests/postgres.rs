@@ -1,10 +1,12 @@
 //! What only PostgreSQL can go through: several servers, lost connections, a restart.
 
+#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+
 use std::time::Duration;
 
 use chancery_domain::history::History;
-use chancery_runtime::clock;
 use chancery_store::{AppendError, Fence, Location, Store};
+use chancery_testkit::conformance::clock;
 use chancery_testkit::conformance::{
     call_started, claim_one, created, history, make, proposed, spoke, started,
 };

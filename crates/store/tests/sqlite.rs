@@ -1,5 +1,7 @@
 //! What only SQLite can go through: one process at a time, a full disk, a writer that is killed.
 
+#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -7,8 +9,8 @@ use std::process::{Child, Command, Stdio};
 
 use chancery_domain::history::History;
 use chancery_domain::id::RunId;
-use chancery_runtime::clock;
 use chancery_store::{Fence, Location, OpenError, Store};
+use chancery_testkit::conformance::clock;
 use chancery_testkit::conformance::{
     Home, append, claim, created, fast_dir, history, make, spoke, started,
 };

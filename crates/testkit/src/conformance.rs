@@ -15,7 +15,7 @@ use chancery_domain::event::*;
 use chancery_domain::history::History;
 use chancery_domain::id::*;
 use chancery_domain::policy::Ruling;
-use chancery_runtime::clock;
+pub use chancery_runtime::clock;
 use chancery_store::queue::{Claimed, Lease};
 use chancery_store::{AppendError, Fence, Location, Store};
 use serde_json::json;

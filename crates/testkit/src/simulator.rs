@@ -10,6 +10,7 @@ pub mod world;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use chancery_domain::command::{self, Effect, Refusal};
 use chancery_domain::event::{Event, Recorded};
@@ -20,7 +21,7 @@ use chancery_runtime::UnknownOutcome;
 use chancery_runtime::clock;
 use chancery_runtime::journal::JournalError;
 use chancery_runtime::runner::{self, Reins};
-use chancery_runtime::worker::Alive;
+use chancery_runtime::worker::Pulse;
 use chancery_store::fault::Fuse;
 use chancery_store::log::Amendment;
 use chancery_store::queue::Release;
@@ -179,15 +180,6 @@ struct Game<'s> {
     world: Arc<World>,
 }
 
-#[derive(Debug)]
-struct Always;
-
-impl Alive for Always {
-    fn is_alive(&self) -> bool {
-        true
-    }
-}
-
 impl Game<'_> {
     /// One life of a worker: a new name, a rescue, claims and drives until nothing is left to do
     /// or the fault ends it. Answers whether the fault was come to, and what a crash left open.
@@ -196,7 +188,9 @@ impl Game<'_> {
         let store = self.store.disguised(clock::new_worker_id(), Some(fuse.clone()));
         store.rescue().await.map_err(|it| it.to_string())?;
         let (halt, stop) = (CancellationToken::new(), CancellationToken::new());
-        let reins = Reins { halt: halt.clone(), stop: stop.clone(), alive: Arc::new(Always) };
+        // The hardest case: nothing but the fence keeps a worker from acting.
+        let pulse = Arc::new(Pulse::new(Duration::MAX, &store));
+        let reins = Reins { halt: halt.clone(), stop: stop.clone(), pulse };
         let mut work = Box::pin(self.work(&store, &fuse, reins));
         tokio::select! {
             biased;
