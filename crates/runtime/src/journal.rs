@@ -25,6 +25,8 @@ pub struct Journal<'a> {
     /// Absent only after an event was refused, or while the journal is being read again.
     history: Option<History>,
     context: Context,
+    /// How many of the context's messages are durable.
+    durable_messages: usize,
     before: Vec<Exchange>,
 }
 
@@ -57,7 +59,8 @@ impl<'a> Journal<'a> {
         let before = session_before(store, lease, created).await?;
         let history = History::fold(lease.run(), log)?;
         let context = follow(created, before.clone(), log);
-        Ok(Journal { store, lease, history: Some(history), context, before })
+        let durable_messages = context.messages().len();
+        Ok(Journal { store, lease, history: Some(history), context, durable_messages, before })
     }
 
     pub fn run(&self) -> Result<&Run, JournalError> {
@@ -95,7 +98,10 @@ impl<'a> Journal<'a> {
             let history = self.history.as_mut().ok_or(JournalError::Overtaken)?;
             let Some(change) = history.change() else { return Ok(()) };
             match self.store.append(&change, Fence::Lease(self.lease), clock::now()).await {
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    self.durable_messages = self.context.messages().len();
+                    return Ok(());
+                }
                 Err(AppendError::Conflict { .. }) => {
                     let known = change.expected_seq();
                     self.stage_again(change.events(), known).await?;
@@ -105,11 +111,12 @@ impl<'a> Journal<'a> {
         }
     }
 
-    /// Makes durable what the model will read or a person may see. That a batch is closed says
-    /// nothing new about its results, so it shares the next commit.
+    /// Makes durable what the model will read or a person may see. That a batch is closed is
+    /// neither, unless words were held back until then: it shares the next commit.
     pub async fn commit_words(&mut self) -> Result<(), JournalError> {
         let staged = self.history()?.staged();
-        if staged.iter().all(|it| matches!(it, Event::BatchClosed(_))) {
+        let closing = staged.iter().all(|it| matches!(it, Event::BatchClosed(_)));
+        if closing && self.durable_messages == self.context.messages().len() {
             return Ok(());
         }
         self.commit().await
@@ -120,6 +127,7 @@ impl<'a> Journal<'a> {
         let log = self.store.events(self.lease.run(), 0, u32::MAX).await?;
         self.history = Some(History::fold(self.lease.run(), &log)?);
         self.context = follow(beginning(&log)?, self.before.clone(), &log);
+        self.durable_messages = self.context.messages().len();
         Ok(())
     }
 
@@ -130,6 +138,7 @@ impl<'a> Journal<'a> {
         let answers = staged.iter().any(|it| matches!(it, Event::Completed(_)));
         let mut history = History::fold(self.lease.run(), &log)?;
         self.context = follow(beginning(&log)?, self.before.clone(), &log);
+        self.durable_messages = self.context.messages().len();
         // An answer that has not heard the last word is no answer.
         let mut fits = !(spoken_to && answers);
         if fits {

@@ -6,6 +6,7 @@
 
 pub mod clock;
 pub mod context;
+pub mod courier;
 pub mod gate;
 pub mod journal;
 pub mod model;

@@ -11,6 +11,7 @@ mod error;
 pub mod fault;
 pub mod log;
 mod migrate;
+pub mod outbox;
 mod postgres;
 mod projection;
 pub mod queue;
@@ -22,7 +23,7 @@ pub mod timer;
 pub mod token;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 
 use chancery_domain::id::WorkerId;
 
@@ -54,6 +55,8 @@ struct Inner {
     bell: Bell,
     /// Who claims in this process.
     worker: WorkerId,
+    /// For whom appends write notices.
+    subscriptions: RwLock<Vec<outbox::Subscription>>,
 }
 
 #[derive(Debug)]
@@ -74,7 +77,7 @@ impl Store {
             }
         };
         Ok(Store {
-            inner: Arc::new(Inner { database, bell, worker }),
+            inner: Arc::new(Inner { database, bell, worker, subscriptions: RwLock::default() }),
             #[cfg(feature = "faults")]
             guise: fault::Guise::default(),
         })

@@ -8,7 +8,7 @@ use chancery_domain::id::RunId;
 use jiff::Timestamp;
 
 use crate::bell::Changed;
-use crate::projection::{self, QueueMove};
+use crate::projection::{self, Prepared, QueueMove};
 use crate::queue::Lease;
 use crate::sql::{Columns, Param};
 use crate::{Database, Store, StoreError};
@@ -86,7 +86,7 @@ impl Store {
             Fence::Lease(lease) => lease.attempt as i64,
             Fence::Outside => 0,
         };
-        let prepared = projection::prepare(change, attempt, at)?;
+        let prepared = self.prepare(change, attempt, at)?;
         let enters = prepared.queue == QueueMove::Enter;
         #[cfg(feature = "faults")]
         self.point().await;
@@ -129,7 +129,7 @@ impl Store {
             return Err(StoreError::Failed("a log begins with `run.created`".to_owned()));
         };
         let birth = projection::birth(created)?;
-        let prepared = projection::prepare(change, 0, at)?;
+        let prepared = self.prepare(change, 0, at)?;
         #[cfg(feature = "faults")]
         self.point().await;
         let outcome = match &self.inner.database {
@@ -191,6 +191,19 @@ impl Store {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    fn prepare(
+        &self,
+        change: &Change,
+        attempt: i64,
+        at: Timestamp,
+    ) -> Result<Prepared, StoreError> {
+        let mut prepared = projection::prepare(change, attempt, at)?;
+        let subscriptions =
+            self.inner.subscriptions.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        prepared.notices = projection::notices(&prepared.events, &subscriptions);
+        Ok(prepared)
     }
 
     fn announce(&self, changed: Changed, work: bool) {

@@ -24,6 +24,7 @@ macro_rules! migrations {
 
 migrations! {
     1 "0001_init";
+    2 "0002_outbox";
 }
 
 /// The table that says what has been applied; the same text for both databases.

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::StoreError;
+use crate::outbox::Subscription;
 
 /// A change with everything that goes into the database worked out.
 #[derive(Debug, Clone)]
@@ -22,6 +23,15 @@ pub(crate) struct Prepared {
     pub moved: Option<Moved>,
     pub queue: QueueMove,
     pub timer: TimerMove,
+    pub notices: Vec<Told>,
+}
+
+/// A notice for the outbox: whom to tell of which event.
+#[derive(Debug, Clone)]
+pub(crate) struct Told {
+    pub subscriber: String,
+    pub seq: i64,
+    pub topic: &'static str,
 }
 
 #[derive(Debug, Clone)]
@@ -101,7 +111,19 @@ pub(crate) fn prepare(
         moved: moved(change),
         queue: queue_move(change.before(), change.after()),
         timer: timer_move(change.before(), change.after()),
+        notices: Vec::new(),
     })
+}
+
+/// Whom to tell of what a change records.
+pub(crate) fn notices(lines: &[Line], subscriptions: &[Subscription]) -> Vec<Told> {
+    let wanted = |line: &Line| {
+        let of = |it: &&Subscription| it.topics.iter().any(|topic| topic == line.kind);
+        let (seq, topic) = (line.seq, line.kind);
+        let told = move |it: &Subscription| Told { subscriber: it.subscriber.clone(), seq, topic };
+        subscriptions.iter().filter(of).map(told).collect::<Vec<_>>()
+    };
+    if subscriptions.is_empty() { Vec::new() } else { lines.iter().flat_map(wanted).collect() }
 }
 
 fn moved(change: &Change) -> Option<Moved> {

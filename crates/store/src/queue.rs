@@ -67,7 +67,8 @@ pub(crate) struct ClaimedRow {
 pub(crate) const PAUSE_MAX: Duration = Duration::from_secs(15 * 60);
 
 impl Store {
-    /// Takes up to `limit` runs that want a worker.
+    /// Takes up to `limit` runs that want a worker. Readers may see it a moment later: a lease
+    /// need not survive a crash, so it shares the commit of what comes next.
     pub async fn claim(&self, limit: u32) -> Result<Vec<Claimed>, StoreError> {
         let worker = self.worker();
         #[cfg(feature = "faults")]

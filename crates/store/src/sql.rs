@@ -35,21 +35,31 @@ impl Store {
     ) -> Result<Vec<T>, StoreError> {
         let sql = sql.into();
         match &self.inner.database {
-            Database::Sqlite(sqlite) => sqlite
-                .read(move |connection| {
-                    let mut statement = connection.prepare_cached(&sql)?;
-                    let mut rows = statement.query(rusqlite::params_from_iter(&params))?;
-                    let mut found = Vec::new();
-                    while let Some(row) = rows.next()? {
-                        found.push(decode(row));
-                    }
-                    Ok(found)
-                })
-                .await?
-                .into_iter()
-                .collect(),
+            Database::Sqlite(sqlite) => {
+                let rows = sqlite.read(move |connection| rows(connection, &sql, &params, decode));
+                rows.await?.into_iter().collect()
+            }
             Database::Postgres(postgres) => {
                 let rows = postgres.query(&sql, &params).await?;
+                rows.iter().map(|row| decode(row)).collect()
+            }
+        }
+    }
+
+    /// Writes, and answers with the rows that `RETURNING` gives.
+    pub(crate) async fn write_rows<T: Send + 'static>(
+        &self,
+        sql: &'static str,
+        params: Vec<Param>,
+        decode: fn(&dyn Columns) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        match &self.inner.database {
+            Database::Sqlite(sqlite) => {
+                let rows = sqlite.write(move |connection| rows(connection, sql, &params, decode));
+                rows.await?.into_iter().collect()
+            }
+            Database::Postgres(postgres) => {
+                let rows = postgres.query(sql, &params).await?;
                 rows.iter().map(|row| decode(row)).collect()
             }
         }
@@ -74,6 +84,22 @@ impl Store {
             Database::Postgres(postgres) => postgres.execute(sql, &params).await,
         }
     }
+}
+
+/// What SQLite answers, row by row; one that cannot be read is an answer too.
+fn rows<T>(
+    connection: &rusqlite::Connection,
+    sql: &str,
+    params: &[Param],
+    decode: fn(&dyn Columns) -> Result<T, StoreError>,
+) -> rusqlite::Result<Vec<Result<T, StoreError>>> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(rusqlite::params_from_iter(params))?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(decode(row));
+    }
+    Ok(found)
 }
 
 impl rusqlite::ToSql for Param {

@@ -32,6 +32,11 @@ on_both! {
         events_are_read_from_a_place_and_up_to_a_number
         a_hundred_speakers_at_once_are_all_heard
         whoever_listens_hears_of_a_change;
+    outbox:
+        a_notice_is_written_with_its_event
+        an_append_that_is_refused_tells_nothing
+        a_notice_is_taken_by_one_until_it_is_settled
+        a_notice_that_was_not_settled_comes_back;
     projection:
         a_run_with_a_deadline_that_is_met
         a_run_with_a_deadline_that_passes

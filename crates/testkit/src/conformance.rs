@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 pub mod log;
+pub mod outbox;
 pub mod projection;
 pub mod queue;
 pub mod read;
@@ -127,6 +128,12 @@ pub async fn claim_one(store: &Store) -> Lease {
 
 pub async fn claim(store: &Store, limit: u32) -> Vec<Lease> {
     store.claim(limit).await.unwrap().into_iter().map(|Claimed { lease, .. }| lease).collect()
+}
+
+/// A claim is answered before it is committed where a crash undoes it anyway; a write that is
+/// answered for has all that came before it behind it.
+pub async fn settled(store: &Store) {
+    store.beat(Duration::from_secs(10)).await.unwrap();
 }
 
 /// `dead` is not heard of any more, as far as `store` can tell.

@@ -16,11 +16,14 @@ impl Postgres {
         limit: u32,
     ) -> Result<Vec<ClaimedRow>, StoreError> {
         let client = self.pool.get().await?;
+        // Both rows are locked or neither: an append locks the head first and the queue after,
+        // and waiting for each other would cost a second.
         let sql = format!(
             "WITH ready AS (
-               SELECT run_id FROM queue
-               WHERE owner IS NULL AND (ready_at <= {NOW} OR ready_at > {NOW} + $3::bigint)
-               ORDER BY ready_at, run_id LIMIT $2 FOR UPDATE SKIP LOCKED
+               SELECT q.run_id FROM queue q JOIN heads h ON h.run_id = q.run_id
+               WHERE q.owner IS NULL AND (q.ready_at <= {NOW} OR q.ready_at > {NOW} + $3::bigint)
+               ORDER BY q.ready_at, q.run_id LIMIT $2
+               FOR UPDATE SKIP LOCKED
              ), owned AS (
                UPDATE queue q SET owner = $1 FROM ready WHERE q.run_id = ready.run_id
                RETURNING q.run_id, q.failures

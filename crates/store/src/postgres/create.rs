@@ -25,6 +25,10 @@ const CREATE: &str = "WITH fresh AS (
     FROM run, unnest($17::bigint[], $18::text[], $19::text[]) AS e(seq, kind, body)
   ), queued AS (
     INSERT INTO queue (run_id) SELECT id FROM run
+  ), told AS (
+    INSERT INTO outbox (subscriber, run_id, seq, topic, at)
+    SELECT o.subscriber, id, o.seq, o.topic, $5::bigint
+    FROM run, unnest($20::text[], $21::bigint[], $22::text[]) AS o(subscriber, seq, topic)
   )
   SELECT id FROM run";
 
@@ -43,6 +47,9 @@ impl Postgres {
         let seqs: Vec<i64> = change.events.iter().map(|it| it.seq).collect();
         let kinds: Vec<&str> = change.events.iter().map(|it| it.kind).collect();
         let bodies: Vec<&str> = change.events.iter().map(|it| &*it.body).collect();
+        let subscribers: Vec<&str> = change.notices.iter().map(|it| &*it.subscriber).collect();
+        let told_seqs: Vec<i64> = change.notices.iter().map(|it| it.seq).collect();
+        let topics: Vec<&str> = change.notices.iter().map(|it| it.topic).collect();
         let made = client
             .query_opt(
                 &statement,
@@ -66,6 +73,9 @@ impl Postgres {
                     &seqs,
                     &kinds,
                     &bodies,
+                    &subscribers,
+                    &told_seqs,
+                    &topics,
                 ],
             )
             .await?;

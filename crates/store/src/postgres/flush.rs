@@ -165,7 +165,7 @@ const STEP: &str = "WITH head AS (
       AS e(run_id, seq, at, kind, body) JOIN head USING (run_id)
   )";
 
-/// What else a change may touch: the run's row, the queue, the timers.
+/// What else a change may touch: the run's row, the queue, the timers, the outbox.
 const MOVES: &str = ", moved AS (
     UPDATE runs r SET status = m.status, waiting_for = m.waiting_for, output = m.output, error = m.error,
       started_at = COALESCE(r.started_at, m.started_at), ended_at = m.ended_at
@@ -184,6 +184,11 @@ const MOVES: &str = ", moved AS (
     ON CONFLICT (run_id) DO UPDATE SET due_at = excluded.due_at, wait_key = excluded.wait_key
   ), untimed AS (
     DELETE FROM timers WHERE run_id IN (SELECT t.run_id FROM unnest($24::uuid[]) AS t(run_id) JOIN head USING (run_id))
+  ), told AS (
+    INSERT INTO outbox (subscriber, run_id, seq, topic, at)
+    SELECT o.subscriber, o.run_id, o.seq, o.topic, o.at
+    FROM unnest($25::text[], $26::uuid[], $27::bigint[], $28::text[], $29::bigint[])
+      AS o(subscriber, run_id, seq, topic, at) JOIN head USING (run_id)
   )";
 
 /// Sends one statement for all; answers which runs it was appended to.
@@ -243,6 +248,11 @@ struct Moves<'a> {
     due_at: Vec<i64>,
     wait_keys: Vec<&'a str>,
     untimed: Vec<Uuid>,
+    subscribers: Vec<&'a str>,
+    told_runs: Vec<Uuid>,
+    told_seqs: Vec<i64>,
+    topics: Vec<&'a str>,
+    told_at: Vec<i64>,
 }
 
 impl<'a> Moves<'a> {
@@ -272,6 +282,13 @@ impl<'a> Moves<'a> {
                 }
                 TimerMove::Clear => moves.untimed.push(change.run),
             }
+            for told in &change.notices {
+                moves.subscribers.push(&told.subscriber);
+                moves.told_runs.push(change.run);
+                moves.told_seqs.push(told.seq);
+                moves.topics.push(told.topic);
+                moves.told_at.push(change.at);
+            }
         }
         moves
     }
@@ -282,6 +299,7 @@ impl<'a> Moves<'a> {
             && self.leaving.is_empty()
             && self.timed.is_empty()
             && self.untimed.is_empty()
+            && self.subscribers.is_empty()
     }
 
     fn push<'p>(&'p self, params: &mut Vec<&'p (dyn tokio_postgres::types::ToSql + Sync)>) {
@@ -299,6 +317,11 @@ impl<'a> Moves<'a> {
             &self.due_at,
             &self.wait_keys,
             &self.untimed,
+            &self.subscribers,
+            &self.told_runs,
+            &self.told_seqs,
+            &self.topics,
+            &self.told_at,
         ]);
     }
 }

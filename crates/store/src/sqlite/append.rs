@@ -75,6 +75,7 @@ fn write_events(connection: &Connection, change: &Prepared) -> rusqlite::Result<
 
 fn project(connection: &Connection, change: &Prepared) -> rusqlite::Result<()> {
     let run = change.run.as_bytes();
+    tell(connection, change)?;
     if let Some(moved) = &change.moved {
         connection
             .prepare_cached(
@@ -115,6 +116,23 @@ fn project(connection: &Connection, change: &Prepared) -> rusqlite::Result<()> {
         TimerMove::Clear => {
             connection.prepare_cached("DELETE FROM timers WHERE run_id = ?1")?.execute([run])?;
         }
+    }
+    Ok(())
+}
+
+fn tell(connection: &Connection, change: &Prepared) -> rusqlite::Result<()> {
+    for told in &change.notices {
+        connection
+            .prepare_cached(
+                "INSERT INTO outbox (subscriber, run_id, seq, topic, at) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![
+                told.subscriber,
+                change.run.as_bytes(),
+                told.seq,
+                told.topic,
+                change.at
+            ])?;
     }
     Ok(())
 }
@@ -165,6 +183,7 @@ fn create(
         .prepare_cached("INSERT INTO heads (run_id, seq) VALUES (?1, ?2)")?
         .execute(params![change.run.as_bytes(), change.next])?;
     write_events(connection, change)?;
+    tell(connection, change)?;
     connection
         .prepare_cached("INSERT INTO queue (run_id) VALUES (?1)")?
         .execute([change.run.as_bytes()])?;

@@ -25,9 +25,11 @@ pub async fn runs_are_claimed_oldest_first_as_many_as_asked_for(home: &Home) {
         async |limit| -> Vec<RunId> { claim(&store, limit).await.iter().map(Lease::run).collect() };
     assert_eq!(claimed(0).await, []);
     assert_eq!(claimed(2).await, runs[..2]);
+    settled(&store).await;
     assert_eq!(store.queue_depth().await.unwrap(), (5, 2));
     assert_eq!(claimed(100).await, runs[2..]);
     assert_eq!(claimed(100).await, []);
+    settled(&store).await;
     assert_eq!(store.queue_depth().await.unwrap(), (5, 5));
 }
 
@@ -38,6 +40,7 @@ pub async fn a_claim_brings_the_whole_log(home: &Home) {
     let claimed = store.claim(1).await.unwrap().remove(0);
     assert_eq!(claimed.log.unwrap(), store.events(run, 0, 100).await.unwrap());
     assert_eq!((claimed.lease.attempt(), claimed.lease.failures()), (1, 0));
+    settled(&store).await;
     assert_eq!(store.run(run).await.unwrap().unwrap().attempt, 1);
 }
 
