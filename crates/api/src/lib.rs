@@ -7,7 +7,7 @@ pub mod problem;
 pub mod run;
 pub mod token;
 
-pub use problem::Problem;
+pub use problem::{Problem, Problems};
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -17,6 +17,7 @@ use utoipa::ToSchema;
 pub struct Page<T> {
     pub items: Vec<T>,
     /// `null`: this is the last page.
+    #[schema(required = true)]
     pub next_cursor: Option<String>,
 }
 

@@ -5,6 +5,7 @@
 //! puts a whole server together from a [`config::Config`].
 
 pub mod access;
+mod answer;
 pub mod config;
 pub mod error;
 mod extract;
@@ -12,6 +13,7 @@ mod metrics;
 mod organisation;
 pub mod router;
 mod routes;
+mod serve;
 mod start;
 mod stream;
 pub mod tokens;

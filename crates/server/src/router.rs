@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
+use axum::middleware;
 use axum::response::IntoResponse;
 use chancery_domain::org::Org;
 use chancery_store::Store;
@@ -13,8 +14,9 @@ use utoipa::OpenApi;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
-use utoipa_swagger_ui::SwaggerUi;
+use utoipa_swagger_ui::{Config, SwaggerUi};
 
+use crate::answer;
 use crate::error::ApiError;
 use crate::metrics::Metrics;
 use crate::routes::{health, runs, signals, tokens};
@@ -60,7 +62,7 @@ pub fn router(app: App) -> Router {
         .routes(routes!(tokens::revoke))
         .split_for_parts();
     router
-        .merge(SwaggerUi::new("/docs").url("/openapi.json", document))
+        .merge(docs(document))
         .fallback(async || ApiError::NoRoute)
         .method_not_allowed_fallback(async |request: Request| {
             ApiError::Method(request.method().to_string())
@@ -69,7 +71,14 @@ pub fn router(app: App) -> Router {
         .layer(CatchPanicLayer::custom(|_| {
             ApiError::Internal("a handler panicked".to_owned()).into_response()
         }))
+        .layer(middleware::from_fn(answer::finish))
         .with_state(app)
+}
+
+/// The page that shows the document; it asks nobody else about it.
+fn docs(document: utoipa::openapi::OpenApi) -> SwaggerUi {
+    let config = Config::default().validator_url("none");
+    SwaggerUi::new("/docs").url("/openapi.json", document).config(config)
 }
 
 struct Bearer;

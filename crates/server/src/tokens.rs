@@ -1,10 +1,14 @@
 //! Tokens: made here, shown once, kept as a digest.
 
+use std::collections::BTreeMap;
+
 use chancery_domain::id::TokenId;
 use chancery_runtime::clock;
 use chancery_store::token::{Token, TokenKind};
 use chancery_store::{Store, StoreError};
 use sha2::{Digest, Sha256};
+
+use crate::config::ConfigError;
 
 /// Longer ones are refused before they are hashed.
 pub const SECRET_MAX: usize = 512;
@@ -21,6 +25,30 @@ pub async fn make(
     let token = describe(kind, name, operator, approve);
     store.add_token(&token, digest(&secret)).await?;
     Ok((secret, token.id))
+}
+
+/// The operator's token that was set from outside: `CHANCERY_BOOTSTRAP_TOKEN`, or the file that
+/// `CHANCERY_BOOTSTRAP_TOKEN_FILE` names. One that could never be used is refused.
+pub fn given(environment: &BTreeMap<String, String>) -> Result<Option<String>, ConfigError> {
+    const NAME: &str = "CHANCERY_BOOTSTRAP_TOKEN";
+    const FILE: &str = "CHANCERY_BOOTSTRAP_TOKEN_FILE";
+    let set = |name: &str| environment.get(name).filter(|it| !it.is_empty());
+    let secret = match (set(NAME), set(FILE)) {
+        (Some(secret), _) => secret.clone(),
+        (None, Some(file)) => std::fs::read_to_string(file).map_err(|it| {
+            ConfigError::Meaning(format!("`{FILE}`: `{file}` cannot be read: {it}"))
+        })?,
+        (None, None) => return Ok(None),
+    };
+    let secret = secret.trim();
+    let usable = (1..=SECRET_MAX).contains(&secret.len())
+        && secret.bytes().all(|it| it.is_ascii_graphic());
+    if !usable {
+        return Err(ConfigError::Meaning(format!(
+            "`{NAME}` has 1 to {SECRET_MAX} visible ASCII characters, and no blanks"
+        )));
+    }
+    Ok(Some(secret.to_owned()))
 }
 
 /// Makes a given string an operator's token, unless it is one already.
