@@ -19,5 +19,5 @@ mod stream;
 pub mod tokens;
 mod view;
 
-pub use organisation::check as check_organisation;
+pub use organisation::{check as check_organisation, of as organisation};
 pub use start::{Running, StartError, start};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use chancery_server::config::{Config, Layers};
+use chancery_server::config::{Config, Layers, describe_models};
 use chancery_server::start;
 use tokio::signal::unix::{SignalKind, signal};
 use toml::{Table, Value};
@@ -15,7 +15,7 @@ use crate::server::{environment, settings};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Where to listen [default: 127.0.0.1:7717]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, alias = "addr", value_name = "ADDRESS")]
     listen: Option<String>,
     /// The organisation's files [default: the built-in organisation]
     #[arg(long, value_name = "DIR")]
@@ -48,9 +48,12 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
         _ = tokio::signal::ctrl_c() => {}
         _ = terminate.recv() => {}
     }
-    eprintln!("stopping: steps in flight end, leases are given back");
-    running.stop().await;
-    Ok(Outcome::Done)
+    eprintln!("stopping: steps in flight end, leases are given back; once more stops at once");
+    tokio::select! {
+        () = running.stop() => Ok(Outcome::Done),
+        _ = tokio::signal::ctrl_c() => Ok(Outcome::Interrupted),
+        _ = terminate.recv() => Ok(Outcome::Interrupted),
+    }
 }
 
 fn banner(config: &Config, layers: &Layers, url: &str) {
@@ -65,15 +68,8 @@ fn banner(config: &Config, layers: &Layers, url: &str) {
         "Chancery {}\n  API         {url}   docs {url}/docs\n  Settings    {file}\n  Data        {store}\n  \
          Organisation {org}\n  Models      {}\n  Telemetry   none\n  Commands run without kernel isolation in this version",
         env!("CARGO_PKG_VERSION"),
-        models(config),
+        describe_models(config, &environment().collect()),
     );
-}
-
-fn models(config: &Config) -> String {
-    if config.models.is_empty() {
-        return "none configured: the environment's, or else the scripted one".to_owned();
-    }
-    config.models.keys().cloned().collect::<Vec<_>>().join(", ")
 }
 
 /// Structured logs to standard error; `CHANCERY_LOG` says how much.

@@ -5,13 +5,12 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use chancery_api::token::{MadeToken, NewToken, Token};
 use chancery_api::{Page, Problems};
-use chancery_domain::id::{AgentId, TokenId};
+use chancery_domain::id::TokenId;
 use chancery_runtime::clock;
-use chancery_store::token::TokenKind;
 
 use crate::access::Operator;
 use crate::error::{ApiError, Result};
-use crate::extract::{Body, bad_request, check_name};
+use crate::extract::Body;
 use crate::router::App;
 use crate::{tokens, view};
 
@@ -23,22 +22,8 @@ pub async fn make(
     _: Operator,
     Body(body): Body<NewToken>,
 ) -> Result<(StatusCode, Json<MadeToken>)> {
-    let kind = match &*body.kind {
-        "human" => TokenKind::Human,
-        "service" => TokenKind::Service,
-        "agent" => TokenKind::Agent,
-        other => return Err(bad_request(format!("there is no kind of token `{other}`"))),
-    };
-    check_name("name", &body.name)?;
-    if kind == TokenKind::Agent && app.org.role_of(&AgentId::from(&*body.name)).is_none() {
-        return Err(bad_request(format!("there is no agent `{}`", body.name)));
-    }
-    if kind != TokenKind::Human && body.operator || kind == TokenKind::Agent && body.approve {
-        return Err(bad_request(format!("a token of kind `{}` cannot hold that", body.kind)));
-    }
-    let (token, id) =
-        tokens::make(&app.store, kind, &body.name, body.operator, body.approve).await?;
-    Ok((StatusCode::CREATED, Json(MadeToken { token, id: id.to_string() })))
+    let made = tokens::make_as_asked(&app.store, &app.org, &body).await?;
+    Ok((StatusCode::CREATED, Json(made)))
 }
 
 /// Every token, without its secret.
