@@ -3,10 +3,12 @@
 
 #[cfg(feature = "client")]
 pub mod client;
+pub mod object;
 pub mod problem;
 pub mod run;
 pub mod token;
 
+pub use object::Object;
 pub use problem::{Problem, Problems};
 
 use serde::{Deserialize, Serialize};

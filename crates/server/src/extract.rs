@@ -7,6 +7,7 @@ use axum::extract::{FromRequest, FromRequestParts, Query, Request, rejection::By
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::IntoResponse as _;
+use chancery_api::Object;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -31,7 +32,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
         let bytes = tokio::time::timeout(BODY, Bytes::from_request(request, app)).await;
         let bytes = bytes.map_err(|_| ApiError::Slow)?.map_err(|it| unread(it, limit))?;
         let mut reader = serde_json::Deserializer::from_slice(&bytes);
-        let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let Object(value) = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
             let path = error.path().to_string();
             let at = if path == "." { String::new() } else { format!(" at `{path}`") };
             bad_request(format!("the body is not what is expected{at}: {}", error.inner()))
@@ -116,7 +117,7 @@ mod tests {
         let nested = |depth: usize| {
             (1..depth).fold(Value::Null, |inner, _| Value::Array(vec![Value::Null, inner]))
         };
-        assert_eq!(is_deeper(&nested(DEPTH_MAX), DEPTH_MAX), false);
-        assert_eq!(is_deeper(&nested(DEPTH_MAX + 1), DEPTH_MAX), true);
+        assert!(!is_deeper(&nested(DEPTH_MAX), DEPTH_MAX));
+        assert!(is_deeper(&nested(DEPTH_MAX + 1), DEPTH_MAX));
     }
 }

@@ -58,13 +58,19 @@ pub async fn start(
     environment: impl IntoIterator<Item = (String, String)>,
 ) -> Result<Running, StartError> {
     let environment = environment.into_iter().collect();
+    let bootstrap = tokens::given(&environment)?;
     let models = build_models(config, &environment)?;
     let (org, tools_config) = organisation::load(config.org.as_deref())?;
     let store = Store::open(&config.location(), clock::new_worker_id()).await?;
-    let listener = TcpListener::bind(config.listen).await;
-    let (listener, address) = listener
-        .and_then(|it| it.local_addr().map(|address| (it, address)))
-        .map_err(|it| StartError::Listen { address: config.listen, detail: it.to_string() })?;
+    let bound = TcpListener::bind(config.listen).await;
+    let (listener, address) = match bound.and_then(|it| it.local_addr().map(|at| (it, at))) {
+        Ok(bound) => bound,
+        Err(error) => {
+            store.close().await;
+            let detail = error.to_string();
+            return Err(StartError::Listen { address: config.listen, detail });
+        }
+    };
     let workspace = config.workspace();
     make_private(&config.data)?;
     make_private(&workspace)?;
@@ -74,7 +80,7 @@ pub async fn start(
     let (tools, report) = built.map_err(|it| StartError::Org(it.to_string()))?;
     let org = Arc::new(org);
 
-    if let Some(secret) = tokens::given(&environment)? {
+    if let Some(secret) = bootstrap {
         tokens::bootstrap(&store, &secret).await?;
     }
     let local = LocalFiles::in_dir(&config.data);

@@ -155,8 +155,9 @@ pub async fn events(
         .get(header::ACCEPT)
         .and_then(|it| it.to_str().ok())
         .is_some_and(|it| it.contains("text/event-stream"));
+    let last = stream::last_event_id(&headers)?;
     if live {
-        let after = stream::last_event_id(&headers)?.or(params.after).unwrap_or(0);
+        let after = last.or(params.after).unwrap_or(0);
         return Ok(stream::live(app, row.id, after.min(SEQ_MAX)).into_response());
     }
     let limit = params.limit.unwrap_or(1000).clamp(1, 1000);
