@@ -14,6 +14,11 @@ pub fn line(text: Arguments<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// For people who look on, on standard error; nobody may.
+pub fn note(text: Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
 pub fn raw(bytes: &[u8]) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(bytes)?;

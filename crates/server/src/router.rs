@@ -11,12 +11,11 @@ use chancery_store::Store;
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 use utoipa::OpenApi;
-use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
-use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::answer;
+use crate::document::{self, Document};
 use crate::error::ApiError;
 use crate::metrics::Metrics;
 use crate::routes::{health, runs, signals, tokens};
@@ -31,14 +30,6 @@ pub struct App {
     pub stop: CancellationToken,
     pub body_bytes: usize,
 }
-
-#[derive(OpenApi)]
-#[openapi(
-    info(title = "Chancery", description = "Runs AI agents under authority that the system enforces."),
-    modifiers(&Bearer),
-    security(("bearer" = []))
-)]
-struct Document;
 
 /// Everything that is served.
 pub fn router(app: App) -> Router {
@@ -62,7 +53,7 @@ pub fn router(app: App) -> Router {
         .routes(routes!(tokens::revoke))
         .split_for_parts();
     router
-        .merge(docs(document))
+        .merge(document::page(document))
         .fallback(async || ApiError::NoRoute)
         .method_not_allowed_fallback(async |request: Request| {
             ApiError::Method(request.method().to_string())
@@ -73,23 +64,4 @@ pub fn router(app: App) -> Router {
         }))
         .layer(middleware::from_fn(answer::finish))
         .with_state(app)
-}
-
-/// The page that shows the document; it asks nobody else about it.
-fn docs(document: utoipa::openapi::OpenApi) -> SwaggerUi {
-    let config = Config::default().validator_url("none");
-    SwaggerUi::new("/docs").url("/openapi.json", document).config(config)
-}
-
-struct Bearer;
-
-impl utoipa::Modify for Bearer {
-    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        let scheme = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
-        document
-            .components
-            .get_or_insert_default()
-            .security_schemes
-            .insert("bearer".to_owned(), scheme.into());
-    }
 }

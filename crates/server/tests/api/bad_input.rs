@@ -35,7 +35,7 @@ async fn a_body_that_is_not_what_is_expected_is_refused_with_its_place() {
         ),
         ("/api/runs", r#"{"agent": "pa", "input": "x"} tail"#, "one JSON value"),
         ("/api/runs", r#"{"agent": "pa", "input": "x", "input": "y"}"#, "duplicate field"),
-        ("/api/runs", r#"{"agent": "pa", "input": "\ud800"}"#, "surrogate"),
+        ("/api/runs", r#"{"agent": "pa", "input": "\ud800"}"#, "hex escape"),
         ("/api/runs", &deep, ""),
         ("/api/tokens", r#"{"kind": "human", "name": "x", "operator": "yes"}"#, "at `operator`"),
         ("/api/runs/ID/signal", &deep_payload, "recursion"),

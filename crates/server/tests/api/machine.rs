@@ -90,6 +90,9 @@ async fn the_document_lists_every_route() {
         .map(|it| &it["name"])
         .collect();
     assert_eq!(headers, [&json!("Last-Event-ID")]);
+    for parameter in events["parameters"].as_array().unwrap() {
+        assert!(parameter["schema"]["type"].is_string(), "{parameter}");
+    }
     server.running.stop().await;
 }
 
