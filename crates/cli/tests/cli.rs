@@ -1,5 +1,7 @@
 //! The real binary: what it prints, where, and with which exit code.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 #[path = "cli/harness.rs"]
 mod harness;
 #[path = "cli/offline.rs"]

@@ -15,7 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 /// A client that takes longer to send its headers, or to ask again over a connection that it
 /// keeps, is not a client.
-const HEADERS: Duration = Duration::from_secs(30);
+const HEADERS: Duration =
+    if cfg!(test) { Duration::from_millis(200) } else { Duration::from_secs(30) };
 /// Below the usual limit on open files, with room for the store and the tools. Further clients
 /// wait in the kernel's queue.
 const CONNECTIONS_MAX: usize = 900;
@@ -62,5 +63,42 @@ async fn accept(listener: &TcpListener) -> TcpStream {
                 tokio::time::sleep(PAUSE).await;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_client_that_never_ends_its_headers_is_let_go() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let stop = CancellationToken::new();
+        let door = tokio::spawn(serve(listener, Router::new(), stop.clone()));
+        for sent in ["", "GET / HT", "GET / HTTP/1.1\r\nHost: x\r\nX-Slow: "] {
+            let mut slow = TcpStream::connect(address).await.unwrap();
+            slow.write_all(sent.as_bytes()).await.unwrap();
+            let mut said = Vec::new();
+            let read = slow.read_to_end(&mut said);
+            tokio::time::timeout(Duration::from_secs(5), read).await.unwrap().unwrap();
+            assert!(!String::from_utf8_lossy(&said).contains("200"), "{sent}");
+        }
+        stop.cancel();
+        tokio::time::timeout(Duration::from_secs(5), door).await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_quiet_connection_does_not_hold_up_the_end() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let stop = CancellationToken::new();
+        let door = tokio::spawn(serve(listener, Router::new(), stop.clone()));
+        let _quiet = TcpStream::connect(address).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        stop.cancel();
+        tokio::time::timeout(Duration::from_secs(2), door).await.unwrap().unwrap();
     }
 }

@@ -1,5 +1,7 @@
 //! The HTTP API, over real sockets: what is promised, and what strangers try.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+
 #[path = "api/access.rs"]
 mod access;
 #[path = "api/bad_input.rs"]

@@ -71,6 +71,12 @@ fn a_reader_who_has_read_enough_is_no_error() {
         let err = String::from_utf8(output.stderr).unwrap();
         assert!(!err.contains("panic") && !err.contains("error"), "{arguments:?}: {err}");
         assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        // Nor is one who has never begun to.
+        let mut child = place.command(arguments).stdout(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert!(!err.contains("panic") && !err.contains("error"), "{arguments:?}: {err}");
     }
 }
 

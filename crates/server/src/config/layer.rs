@@ -86,7 +86,7 @@ impl Layers {
 
     fn put(&mut self, table: &Table, origin: &Origin, above: &[String]) {
         for (key, value) in table {
-            let path = [above, &[key.clone()]].concat();
+            let path = [above, std::slice::from_ref(key)].concat();
             match value {
                 Value::Table(inner) => self.put(inner, origin, &path),
                 value => self.set(&path, value.clone(), origin.clone()),

@@ -128,9 +128,12 @@ pub async fn show(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct EventParams {
-    /// Only events after this place in the log: the `next_cursor` of the page before.
+    /// Only events after this place in the log.
     #[param(maximum = 9223372036854775807i64)]
     after: Option<u64>,
+    /// The `next_cursor` of the page before, which is a place in the log too.
+    #[param(maximum = 9223372036854775807i64)]
+    cursor: Option<u64>,
     /// At most 1000, which is the default.
     #[param(maximum = 4294967295u32)]
     limit: Option<u32>,
@@ -156,12 +159,12 @@ pub async fn events(
         .and_then(|it| it.to_str().ok())
         .is_some_and(|it| it.contains("text/event-stream"));
     let last = stream::last_event_id(&headers)?;
+    let after = params.cursor.or(params.after).unwrap_or(0);
     if live {
-        let after = last.or(params.after).unwrap_or(0);
-        return Ok(stream::live(app, row.id, after.min(SEQ_MAX)).into_response());
+        return Ok(stream::live(app, row.id, last.unwrap_or(after).min(SEQ_MAX)));
     }
     let limit = params.limit.unwrap_or(1000).clamp(1, 1000);
-    let found = app.store.events(row.id, params.after.unwrap_or(0).min(SEQ_MAX), limit).await?;
+    let found = app.store.events(row.id, after.min(SEQ_MAX), limit).await?;
     let full = found.len() == limit as usize;
     let next_cursor = found.last().filter(|_| full).map(|it| it.seq.to_string());
     let items = found.into_iter().map(view::event).collect::<Result<Vec<Event>>>()?;

@@ -135,8 +135,8 @@ async fn filters_narrow_and_empty_ones_do_not() {
         let page = operator.get(&format!("/api/runs?{query}")).await.json();
         page["items"].as_array().unwrap().iter().map(id).collect()
     };
-    assert_eq!(listed("status=waiting").await, [waiting.clone()]);
-    assert_eq!(listed("status=completed&agent=pa").await, [done.clone()]);
+    assert_eq!(listed("status=waiting").await, [&*waiting]);
+    assert_eq!(listed("status=completed&agent=pa").await, [&*done]);
     for none in ["status=failed", "agent=other", "group=grp_1", &format!("parent={done}")] {
         assert_eq!(listed(none).await, Vec::<String>::new(), "{none}");
     }

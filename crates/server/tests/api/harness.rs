@@ -118,10 +118,6 @@ impl Server {
 }
 
 impl Caller {
-    pub fn token(&self) -> &str {
-        self.token.as_deref().unwrap_or_default()
-    }
-
     pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         let request = self.http.request(method, format!("{}{path}", self.base));
         match &self.token {

@@ -129,21 +129,17 @@ async fn the_files_of_a_server_are_its_owners_and_go_with_it() {
     let read = |name: &str| std::fs::read_to_string(data.join(name)).unwrap();
     assert_eq!(read("token"), server.running.local_token);
     assert_eq!(read("server"), server.running.url());
-    let old = server.caller(Some(&server.running.local_token));
+    let old = server.running.local_token.clone();
     let (config, data_dir) = (server.config.clone(), server.data);
     server.running.stop().await;
     assert!(!data.join("token").exists() && !data.join("server").exists());
     // The token went with the server.
     let again = start(&config, []).await.unwrap();
     let again = Server { running: again, data: data_dir, config };
-    let stale = again.caller(Some(&server_token(&old)));
+    let stale = again.caller(Some(&old));
     stale.get("/api/runs").await.problem(401, "unauthenticated");
     assert_eq!(again.operator().get("/api/runs").await.status, 200);
     again.running.stop().await;
-}
-
-fn server_token(caller: &crate::harness::Caller) -> String {
-    caller.token().to_owned()
 }
 
 #[tokio::test]
