@@ -8,6 +8,9 @@ use crate::run::{CreateRun, Event, Run, Signal, Speak, Tree};
 use crate::token::{MadeToken, NewToken, Token};
 use crate::{Health, Page};
 
+/// A server that does not take a connection in this time is not there.
+const CONNECT: std::time::Duration = std::time::Duration::from_secs(10);
+
 #[derive(Clone)]
 pub struct Client {
     base: String,
@@ -33,10 +36,15 @@ pub enum ClientError {
 
 impl Client {
     pub fn new(base: &str, token: &str) -> Client {
+        let mut http = reqwest::Client::builder().connect_timeout(CONNECT);
+        if is_here(base) {
+            // What is said to this machine, a token with it, is not for a proxy.
+            http = http.no_proxy();
+        }
         Client {
             base: base.trim_end_matches('/').to_owned(),
             token: token.to_owned(),
-            http: reqwest::Client::new(),
+            http: http.build().unwrap_or_default(),
         }
     }
 
@@ -49,7 +57,7 @@ impl Client {
     }
 
     pub async fn run(&self, id: &str) -> Result<Run, ClientError> {
-        self.get(&format!("/api/runs/{id}")).await
+        self.get(&Client::of_run(id, "")).await
     }
 
     pub async fn runs(&self, query: &[(&str, String)]) -> Result<Page<Run>, ClientError> {
@@ -58,27 +66,27 @@ impl Client {
     }
 
     pub async fn events(&self, id: &str, after: u64) -> Result<Page<Event>, ClientError> {
-        self.get(&format!("/api/runs/{id}/events?after={after}")).await
+        self.get(&Client::of_run(id, &format!("/events?after={after}"))).await
     }
 
     pub async fn tree(&self, id: &str) -> Result<Tree, ClientError> {
-        self.get(&format!("/api/runs/{id}/tree")).await
+        self.get(&Client::of_run(id, "/tree")).await
     }
 
     pub async fn signal(&self, id: &str, signal: &Signal) -> Result<Run, ClientError> {
-        self.post(&format!("/api/runs/{id}/signal"), signal).await
+        self.post(&Client::of_run(id, "/signal"), signal).await
     }
 
     pub async fn speak(&self, id: &str, speak: &Speak) -> Result<Run, ClientError> {
-        self.post(&format!("/api/runs/{id}/messages"), speak).await
+        self.post(&Client::of_run(id, "/messages"), speak).await
     }
 
     pub async fn cancel(&self, id: &str) -> Result<Run, ClientError> {
-        self.post(&format!("/api/runs/{id}/cancel"), &serde_json::json!({})).await
+        self.post(&Client::of_run(id, "/cancel"), &serde_json::json!({})).await
     }
 
     pub async fn resume(&self, id: &str) -> Result<Run, ClientError> {
-        self.post(&format!("/api/runs/{id}/resume"), &serde_json::json!({})).await
+        self.post(&Client::of_run(id, "/resume"), &serde_json::json!({})).await
     }
 
     pub async fn new_token(&self, token: &NewToken) -> Result<MadeToken, ClientError> {
@@ -90,17 +98,22 @@ impl Client {
     }
 
     pub async fn revoke_token(&self, id: &str) -> Result<Token, ClientError> {
-        self.post(&format!("/api/tokens/{id}/revoke"), &serde_json::json!({})).await
+        self.post(&format!("/api/tokens/{}/revoke", segment(id)), &serde_json::json!({})).await
     }
 
     /// The live events of a run as they are sent, from after a place in the log.
     pub async fn follow(&self, id: &str, after: u64) -> Result<reqwest::Response, ClientError> {
         let request = self
             .http
-            .get(format!("{}/api/runs/{id}/events", self.base))
+            .get(format!("{}{}", self.base, Client::of_run(id, "/events")))
             .header("Accept", "text/event-stream")
             .header("Last-Event-ID", after.to_string());
         self.answer(request).await
+    }
+
+    /// A path with an id in it, whatever the id is: a `/` in it leads nowhere else.
+    fn of_run(id: &str, rest: &str) -> String {
+        format!("/api/runs/{}{rest}", segment(id))
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
@@ -146,6 +159,26 @@ impl Client {
     }
 }
 
+/// One segment of a path: everything that is no letter, digit or underscore is escaped.
+fn segment(id: &str) -> String {
+    let mut escaped = String::with_capacity(id.len());
+    for byte in id.bytes() {
+        match byte {
+            b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'-' => escaped.push(byte.into()),
+            _ => escaped.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    escaped
+}
+
+/// Whether a URL is of this machine.
+fn is_here(base: &str) -> bool {
+    let url = reqwest::Url::parse(base).ok();
+    let host = url.as_ref().and_then(|it| it.host_str()).unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+    host == "localhost" || address.is_ok_and(|it| it.is_loopback())
+}
+
 /// The innermost cause: what a person can do something about.
 fn innermost(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
@@ -153,4 +186,25 @@ fn innermost(error: &reqwest::Error) -> String {
         cause = source;
     }
     cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_cannot_leave_its_place_in_a_path() {
+        assert_eq!(Client::of_run("run_1", "/tree"), "/api/runs/run_1/tree");
+        assert_eq!(Client::of_run("../tokens?x#é", ""), "/api/runs/%2E%2E%2Ftokens%3Fx%23%C3%A9");
+    }
+
+    #[test]
+    fn what_is_on_this_machine_is_told_apart() {
+        for here in ["http://127.0.0.1:7717", "http://[::1]:1/", "http://localhost:7717"] {
+            assert!(is_here(here), "{here}");
+        }
+        for elsewhere in ["https://example.org", "http://127.0.0.1.example.org", "nonsense"] {
+            assert!(!is_here(elsewhere), "{elsewhere}");
+        }
+    }
 }

@@ -3,11 +3,13 @@
 
 #[cfg(feature = "client")]
 pub mod client;
+pub mod object;
 pub mod problem;
 pub mod run;
 pub mod token;
 
-pub use problem::Problem;
+pub use object::Object;
+pub use problem::{Problem, Problems};
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -17,6 +19,7 @@ use utoipa::ToSchema;
 pub struct Page<T> {
     pub items: Vec<T>,
     /// `null`: this is the last page.
+    #[schema(required = true)]
     pub next_cursor: Option<String>,
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::ToSchema;
+use utoipa::{IntoResponses, ToSchema};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
@@ -18,4 +18,15 @@ pub struct Problem {
     /// Where a ruling caused it: every layer that spoke.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<Value>,
+}
+
+/// What any request may come to when it does not come to what was asked; for the document.
+#[derive(Debug, IntoResponses)]
+pub enum Problems {
+    /// The request cannot be met: `code` says why.
+    #[response(status = "4XX", content_type = "application/problem+json")]
+    OfTheRequest(Problem),
+    /// The server, or its store, cannot just now.
+    #[response(status = "5XX", content_type = "application/problem+json")]
+    OfTheServer(Problem),
 }

@@ -14,16 +14,24 @@ pub struct CreateRun {
     /// Instead of an agent: a group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
+    #[schema(min_length = 1, pattern = r"^[^\x00]*[^\s\x00\x1c-\x1f\x85][^\x00]*$")]
     pub input: String,
     /// For operators and services: on whose behalf.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 256)]
     pub user: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 256)]
     pub project: Option<String>,
     /// Runs of one session follow each other: the agent reads what was said before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 256)]
     pub session_key: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::object::optional"
+    )]
     pub delegated_permissions: Option<DelegatedPermissions>,
 }
 
@@ -43,29 +51,37 @@ pub struct Run {
     /// `pending`, `running`, `waiting`, `completed`, `failed` or `cancelled`
     pub status: String,
     /// Why a waiting run waits: `permission`, `signal`, `child` or `timer`.
+    #[schema(required = true)]
     pub waiting_for: Option<String>,
     /// What would end the wait; only on a single run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<Wait>,
     pub agent: String,
     pub role: String,
+    #[schema(required = true)]
     pub group: Option<String>,
     pub user: String,
+    #[schema(required = true)]
     pub project: Option<String>,
+    #[schema(required = true)]
     pub session_key: Option<String>,
+    #[schema(required = true)]
     pub parent_run_id: Option<String>,
+    #[schema(required = true)]
     pub delegated_permissions: Option<DelegatedPermissions>,
     pub input: String,
+    #[schema(required = true)]
     pub output: Option<String>,
+    #[schema(required = true)]
     pub error: Option<String>,
     pub usage: Usage,
     /// How often a worker has taken it up.
     pub attempt: u64,
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
-    #[schema(value_type = Option<String>, format = DateTime)]
+    #[schema(value_type = Option<String>, format = DateTime, required = true)]
     pub started_at: Option<Timestamp>,
-    #[schema(value_type = Option<String>, format = DateTime)]
+    #[schema(value_type = Option<String>, format = DateTime, required = true)]
     pub ended_at: Option<Timestamp>,
 }
 
@@ -120,6 +136,7 @@ pub struct Signal {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Speak {
+    #[schema(min_length = 1, pattern = r"^[^\x00]*[^\s\x00\x1c-\x1f\x85][^\x00]*$")]
     pub text: String,
     /// A member of a group; agents alone have only themselves.
     #[serde(default, skip_serializing_if = "Option::is_none")]

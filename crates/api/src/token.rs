@@ -9,8 +9,10 @@ use utoipa::ToSchema;
 #[serde(deny_unknown_fields)]
 pub struct NewToken {
     /// `human`, `service` or `agent`
+    #[schema(pattern = "^(human|service|agent)$")]
     pub kind: String,
     /// The user, the service's name, or the agent.
+    #[schema(min_length = 1, max_length = 256)]
     pub name: String,
     /// May act for any user.
     #[serde(default)]
@@ -36,6 +38,6 @@ pub struct Token {
     pub approve: bool,
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
-    #[schema(value_type = Option<String>, format = DateTime)]
+    #[schema(value_type = Option<String>, format = DateTime, required = true)]
     pub revoked_at: Option<Timestamp>,
 }

@@ -27,7 +27,7 @@ pub struct Global {
     #[arg(long, global = true)]
     json: bool,
     /// Where everything is kept that is not in a PostgreSQL [default: chancery-data]
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, alias = "data-dir", global = true, value_name = "DIR")]
     data: Option<PathBuf>,
     /// A PostgreSQL to share instead of the SQLite in the data directory
     #[arg(long, global = true, value_name = "URL")]

@@ -1,6 +1,6 @@
 //! Finding the settings and the running server.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use anyhow::Context as _;
 use chancery_api::client::Client;
@@ -27,25 +27,37 @@ pub fn environment() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
 }
 
-/// The server that was named, or the one that uses the data directory.
+/// The server that was named, or the one that uses the data directory. The operator's token in
+/// that directory is for the server that wrote it, and for no other.
 pub fn client(global: &Global) -> anyhow::Result<Client> {
-    let data = || -> anyhow::Result<PathBuf> { Ok(settings(global, Table::new())?.0.data) };
-    let url = match &global.url {
-        Some(url) => url.clone(),
-        None => {
-            let file = data()?.join("server");
-            std::fs::read_to_string(&file).with_context(|| {
-                format!(
-                    "no server was named with `--url`, and none runs on `{}`; start one with `chancery serve`",
-                    file.parent().unwrap_or(&file).display()
-                )
-            })?
-        }
+    let token = global.token.as_ref().filter(|it| !it.trim().is_empty());
+    let url = global.url.as_ref().filter(|it| !it.trim().is_empty());
+    if let (Some(url), Some(token)) = (url, token) {
+        return Ok(Client::new(url.trim(), token.trim()));
+    }
+    let data = settings(global, Table::new())?.0.data;
+    let local = local_url(&data);
+    let url = match (url, &local) {
+        (Some(url), _) => url.trim().trim_end_matches('/').to_owned(),
+        (None, Some(local)) => local.clone(),
+        (None, None) => anyhow::bail!(
+            "no server was named with `--url`, and none runs on `{}`; start one with `chancery serve`",
+            data.display()
+        ),
     };
-    let token = match &global.token {
-        Some(token) => token.clone(),
-        None => std::fs::read_to_string(data()?.join("token"))
-            .context("no token was given with `--token` or CHANCERY_TOKEN")?,
+    let token = match token {
+        Some(token) => token.trim().to_owned(),
+        None if local.as_ref() == Some(&url) => std::fs::read_to_string(data.join("token"))
+            .with_context(|| {
+                format!("no token was given with `--token`, and none is in `{}`", data.display())
+            })?,
+        None => anyhow::bail!("no token was given with `--token` or CHANCERY_TOKEN for `{url}`"),
     };
-    Ok(Client::new(url.trim(), token.trim()))
+    Ok(Client::new(&url, token.trim()))
+}
+
+/// Where the server is that uses a data directory, if one does.
+pub fn local_url(data: &Path) -> Option<String> {
+    let written = std::fs::read_to_string(data.join("server")).ok()?;
+    Some(written.trim().to_owned())
 }

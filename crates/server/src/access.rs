@@ -69,6 +69,19 @@ impl Caller {
         format!("{}:{}", self.token.kind.as_str(), self.token.name)
     }
 
+    /// Whether the caller may answer what a run asks a person: people may by who they are,
+    /// services where they were given the permission.
+    pub fn check_approver(&self) -> Result<()> {
+        match self.token.kind {
+            TokenKind::Human => Ok(()),
+            TokenKind::Service if self.token.approve => Ok(()),
+            TokenKind::Service | TokenKind::Agent => {
+                let detail = "this token does not hold the permission `approve`";
+                Err(ApiError::Forbidden(detail.to_owned()))
+            }
+        }
+    }
+
     /// Whose runs the caller sees; `None`: everyone's. Agents see none.
     pub fn sees(&self) -> Result<Option<UserId>> {
         match self.token.kind {

@@ -13,7 +13,7 @@ use chancery_store::Location;
 use serde::{Deserialize, Serialize};
 
 pub use layer::{ConfigError, Layers, Origin, load};
-pub use model::{ModelConfig, Provider, build_models};
+pub use model::{ModelConfig, Provider, build_models, describe_models};
 
 /// Everything that can be set. Unknown keys are refused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -28,7 +28,13 @@ pub enum ApiError {
     Unprocessable { code: &'static str, detail: String },
     #[error("the body is larger than {0} bytes")]
     TooLarge(usize),
-    #[error("the store is not available just now: {0}")]
+    #[error("the request took too long to arrive")]
+    Slow,
+    /// What a layer below said without a word of ours.
+    #[error("the request cannot be read")]
+    Unreadable(StatusCode),
+    /// Why is in the log, not on the wire.
+    #[error("the store is not available just now")]
     Unavailable(String),
     /// A mistake of ours: the detail is in the log, not on the wire.
     #[error("something went wrong in the server")]
@@ -48,6 +54,8 @@ impl ApiError {
             ApiError::Conflict { code, .. } => (StatusCode::CONFLICT, code),
             ApiError::Unprocessable { code, .. } => (StatusCode::UNPROCESSABLE_ENTITY, code),
             ApiError::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
+            ApiError::Slow => (StatusCode::REQUEST_TIMEOUT, "too_slow"),
+            ApiError::Unreadable(status) => (*status, "unreadable"),
             ApiError::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
             ApiError::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
         }
@@ -60,7 +68,7 @@ impl ApiError {
             title: status.canonical_reason().unwrap_or("Error").to_owned(),
             status: status.as_u16(),
             code: code.to_owned(),
-            detail: self.to_string(),
+            detail: shortened(self.to_string()),
             reasons: Vec::new(),
         }
     }
@@ -68,10 +76,16 @@ impl ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        if let ApiError::Internal(detail) = &self {
-            tracing::error!(detail, "A request failed: {detail}");
+        match &self {
+            ApiError::Internal(detail) => tracing::error!(detail, "A request failed: {detail}"),
+            ApiError::Unavailable(detail) => {
+                tracing::warn!(detail, "A request met no store: {detail}");
+            }
+            _ => {}
         }
         let (status, _) = self.status_and_code();
+        // A client in the middle of a body that nobody reads would ask again over its middle.
+        let unread = matches!(self, ApiError::TooLarge(_) | ApiError::Slow);
         let body = serde_json::to_vec(&self.problem()).unwrap_or_default();
         let mut response = (status, body).into_response();
         let headers = response.headers_mut();
@@ -79,7 +93,38 @@ impl IntoResponse for ApiError {
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
+        if unread {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
         response
+    }
+}
+
+/// The longest detail, in characters: it may quote what it was given, and that may be anything.
+const DETAIL_MAX: usize = 500;
+
+fn shortened(detail: String) -> String {
+    match detail.char_indices().nth(DETAIL_MAX) {
+        Some((end, _)) => format!("{}…", &detail[..end]),
+        None => detail,
+    }
+}
+
+/// Errors that were not made here, by axum or by a layer, made ours.
+pub async fn as_problem(response: Response) -> Response {
+    let status = response.status();
+    let is_error = status.is_client_error() || status.is_server_error();
+    let ours = response
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|it| it.as_bytes() == b"application/problem+json");
+    if !is_error || ours {
+        return response;
+    }
+    match status {
+        StatusCode::NOT_FOUND => ApiError::NoRoute.into_response(),
+        status if status.is_client_error() => ApiError::Unreadable(status).into_response(),
+        status => ApiError::Internal(format!("a layer answered {status}")).into_response(),
     }
 }
 

@@ -1,14 +1,24 @@
 //! Reading what a request says, with errors that a person can act on.
 
+use std::time::Duration;
+
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Query, Request, rejection::BytesRejection};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::IntoResponse as _;
+use chancery_api::Object;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::error::{ApiError, Result};
 use crate::router::App;
+
+/// A body that takes longer is not being sent, it is being held.
+const BODY: Duration = Duration::from_secs(60);
+/// Deeper values cannot be read back by readers that stop at 128 levels, as ours do: an event
+/// and the page that it is on add a few of their own.
+const DEPTH_MAX: usize = 64;
 
 /// A JSON body.
 #[derive(Debug)]
@@ -19,9 +29,10 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
 
     async fn from_request(request: Request, app: &App) -> Result<Body<T>> {
         let limit = app.body_bytes;
-        let bytes = Bytes::from_request(request, app).await.map_err(|it| unread(it, limit))?;
+        let bytes = tokio::time::timeout(BODY, Bytes::from_request(request, app)).await;
+        let bytes = bytes.map_err(|_| ApiError::Slow)?.map_err(|it| unread(it, limit))?;
         let mut reader = serde_json::Deserializer::from_slice(&bytes);
-        let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let Object(value) = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
             let path = error.path().to_string();
             let at = if path == "." { String::new() } else { format!(" at `{path}`") };
             bad_request(format!("the body is not what is expected{at}: {}", error.inner()))
@@ -39,9 +50,11 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Params<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Params<T>> {
-        Query::try_from_uri(&parts.uri)
-            .map(|Query(value)| Params(value))
-            .map_err(|it| bad_request(it.body_text()))
+        Query::try_from_uri(&parts.uri).map(|Query(value)| Params(value)).map_err(|it| {
+            let said = it.body_text();
+            let said = said.strip_prefix("Failed to deserialize query string: ").unwrap_or(&said);
+            bad_request(format!("the query is not what is expected: {said}"))
+        })
     }
 }
 
@@ -49,9 +62,62 @@ pub fn bad_request(detail: String) -> ApiError {
     ApiError::BadRequest { code: "bad_request", detail }
 }
 
+/// Text that somebody wrote: there is some, and a database can keep it.
+pub fn check_text(name: &str, text: &str) -> Result<()> {
+    if text.trim().is_empty() {
+        return Err(bad_request(format!("`{name}` is empty")));
+    }
+    if text.contains('\0') {
+        return Err(bad_request(format!("`{name}` has a NUL character, which cannot be kept")));
+    }
+    Ok(())
+}
+
+/// A name that somebody chose: one line, not too long, and the same when it is trimmed.
+pub fn check_name(name: &str, given: &str) -> Result<()> {
+    const MAX: usize = 256;
+    let long = given.is_empty() || given.chars().count() > MAX;
+    if long || given.trim() != given || given.chars().any(char::is_control) {
+        let detail = format!("`{name}` has 1 to {MAX} characters, and no blanks around them");
+        return Err(bad_request(detail));
+    }
+    Ok(())
+}
+
+/// A value that can be read back wherever it is shown.
+pub fn check_depth(name: &str, value: &Value) -> Result<()> {
+    if is_deeper(value, DEPTH_MAX) {
+        return Err(bad_request(format!("`{name}` is nested more than {DEPTH_MAX} levels deep")));
+    }
+    Ok(())
+}
+
+fn is_deeper(value: &Value, than: usize) -> bool {
+    let Some(less) = than.checked_sub(1) else { return true };
+    match value {
+        Value::Array(items) => items.iter().any(|it| is_deeper(it, less)),
+        Value::Object(fields) => fields.values().any(|it| is_deeper(it, less)),
+        _ => false,
+    }
+}
+
 fn unread(rejection: BytesRejection, limit: usize) -> ApiError {
     match rejection.into_response().status() {
         StatusCode::PAYLOAD_TOO_LARGE => ApiError::TooLarge(limit),
         _ => bad_request("the body broke off".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_as_deep_as_its_deepest_part() {
+        let nested = |depth: usize| {
+            (1..depth).fold(Value::Null, |inner, _| Value::Array(vec![Value::Null, inner]))
+        };
+        assert!(!is_deeper(&nested(DEPTH_MAX), DEPTH_MAX));
+        assert!(is_deeper(&nested(DEPTH_MAX + 1), DEPTH_MAX));
     }
 }

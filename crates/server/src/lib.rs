@@ -5,17 +5,20 @@
 //! puts a whole server together from a [`config::Config`].
 
 pub mod access;
+mod answer;
 pub mod config;
+mod document;
 pub mod error;
 mod extract;
 mod metrics;
 mod organisation;
 pub mod router;
 mod routes;
+mod serve;
 mod start;
 mod stream;
 pub mod tokens;
 mod view;
 
-pub use organisation::check as check_organisation;
+pub use organisation::{check as check_organisation, of as organisation};
 pub use start::{Running, StartError, start};

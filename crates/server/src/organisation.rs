@@ -55,6 +55,11 @@ pub fn load(dir: Option<&Path>) -> Result<(Org, ToolsConfig), StartError> {
     Ok((org, tools))
 }
 
+/// The organisation of a configuration.
+pub fn of(config: &crate::config::Config) -> Result<Org, StartError> {
+    load(config.org.as_deref()).map(|(org, _)| org)
+}
+
 /// Whether the organisation of a configuration can be used, and what is in it.
 pub fn check(config: &crate::config::Config) -> Result<String, StartError> {
     let (org, tools) = load(config.org.as_deref())?;

@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
+use axum::middleware;
 use axum::response::IntoResponse;
 use chancery_domain::org::Org;
 use chancery_store::Store;
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 use utoipa::OpenApi;
-use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
-use utoipa_swagger_ui::SwaggerUi;
 
+use crate::answer;
+use crate::document::{self, Document};
 use crate::error::ApiError;
 use crate::metrics::Metrics;
 use crate::routes::{health, runs, signals, tokens};
@@ -29,14 +30,6 @@ pub struct App {
     pub stop: CancellationToken,
     pub body_bytes: usize,
 }
-
-#[derive(OpenApi)]
-#[openapi(
-    info(title = "Chancery", description = "Runs AI agents under authority that the system enforces."),
-    modifiers(&Bearer),
-    security(("bearer" = []))
-)]
-struct Document;
 
 /// Everything that is served.
 pub fn router(app: App) -> Router {
@@ -60,7 +53,7 @@ pub fn router(app: App) -> Router {
         .routes(routes!(tokens::revoke))
         .split_for_parts();
     router
-        .merge(SwaggerUi::new("/docs").url("/openapi.json", document))
+        .merge(document::page(document))
         .fallback(async || ApiError::NoRoute)
         .method_not_allowed_fallback(async |request: Request| {
             ApiError::Method(request.method().to_string())
@@ -69,18 +62,6 @@ pub fn router(app: App) -> Router {
         .layer(CatchPanicLayer::custom(|_| {
             ApiError::Internal("a handler panicked".to_owned()).into_response()
         }))
+        .layer(middleware::from_fn(answer::finish))
         .with_state(app)
-}
-
-struct Bearer;
-
-impl utoipa::Modify for Bearer {
-    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        let scheme = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
-        document
-            .components
-            .get_or_insert_default()
-            .security_schemes
-            .insert("bearer".to_owned(), scheme.into());
-    }
 }

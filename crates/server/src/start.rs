@@ -1,6 +1,6 @@
 //! Puts a server together: store, organisation, tools, models, workers, and the door.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +18,7 @@ use crate::config::{Config, ConfigError, build_models};
 use crate::metrics::Metrics;
 use crate::organisation;
 use crate::router::{App, router};
+use crate::serve::serve;
 use crate::tokens;
 
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +46,7 @@ pub struct Running {
     pub tools: Report,
     store: Store,
     workers: Workers,
-    door: JoinHandle<std::io::Result<()>>,
+    door: JoinHandle<()>,
     stop: CancellationToken,
     grace: Duration,
     local: LocalFiles,
@@ -57,9 +58,19 @@ pub async fn start(
     environment: impl IntoIterator<Item = (String, String)>,
 ) -> Result<Running, StartError> {
     let environment = environment.into_iter().collect();
+    let bootstrap = tokens::given(&environment)?;
     let models = build_models(config, &environment)?;
     let (org, tools_config) = organisation::load(config.org.as_deref())?;
     let store = Store::open(&config.location(), clock::new_worker_id()).await?;
+    let bound = TcpListener::bind(config.listen).await;
+    let (listener, address) = match bound.and_then(|it| it.local_addr().map(|at| (it, at))) {
+        Ok(bound) => bound,
+        Err(error) => {
+            store.close().await;
+            let detail = error.to_string();
+            return Err(StartError::Listen { address: config.listen, detail });
+        }
+    };
     let workspace = config.workspace();
     make_private(&config.data)?;
     make_private(&workspace)?;
@@ -69,16 +80,16 @@ pub async fn start(
     let (tools, report) = built.map_err(|it| StartError::Org(it.to_string()))?;
     let org = Arc::new(org);
 
-    if let Some(secret) = environment.get("CHANCERY_BOOTSTRAP_TOKEN").filter(|it| !it.is_empty()) {
-        tokens::bootstrap(&store, secret).await?;
+    if let Some(secret) = bootstrap {
+        tokens::bootstrap(&store, &secret).await?;
+    }
+    let local = LocalFiles::in_dir(&config.data);
+    if !store.is_shared() {
+        // A server that was killed left its token behind; nobody else uses this directory.
+        revoke(&store, &local.left_token()).await;
     }
     let (local_token, _) = tokens::make(&store, TokenKind::Human, "operator", true, true).await?;
-
-    let listener = TcpListener::bind(config.listen).await;
-    let (listener, address) = listener
-        .and_then(|it| it.local_addr().map(|address| (it, address)))
-        .map_err(|it| StartError::Listen { address: config.listen, detail: it.to_string() })?;
-    let local = LocalFiles::write(&config.data, address, &local_token)?;
+    let local = local.write(address, &local_token)?;
 
     let parts = Parts {
         store: store.clone(),
@@ -96,16 +107,14 @@ pub async fn start(
         stop: stop.clone(),
         body_bytes: config.limits.body_bytes,
     };
-    let serving =
-        axum::serve(listener, router(app)).with_graceful_shutdown(stop.clone().cancelled_owned());
-    let door = tokio::spawn(async move { serving.await });
+    let door = tokio::spawn(serve(listener, router(app), stop.clone()));
     let grace = Duration::from_secs(config.limits.grace_seconds);
     Ok(Running { address, local_token, tools: report, store, workers, door, stop, grace, local })
 }
 
 impl Running {
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        url(self.address)
     }
 
     /// Ends in good order: no new requests, steps in flight end, leases are given back.
@@ -114,37 +123,69 @@ impl Running {
         // Requests under way have their time; a client that never ends has not.
         let _ = tokio::time::timeout(Duration::from_secs(5), self.door).await;
         self.workers.stop(self.grace).await;
-        let digest = tokens::digest(&self.local_token);
-        if let Ok(Some(token)) = self.store.token_by_digest(digest).await {
-            let _ = self.store.revoke_token(token.id, clock::now()).await;
-        }
+        revoke(&self.store, &self.local_token).await;
         self.local.remove();
         self.store.close().await;
+    }
+}
+
+/// Best effort: a store that is away keeps a token whose secret nobody has any more.
+async fn revoke(store: &Store, secret: &str) {
+    if let Ok(Some(token)) = store.token_by_digest(tokens::digest(secret)).await {
+        let _ = store.revoke_token(token.id, clock::now()).await;
     }
 }
 
 /// What the command line on this machine finds the server by.
 #[derive(Debug)]
 struct LocalFiles {
-    address: PathBuf,
-    token: PathBuf,
+    dir: PathBuf,
+    /// Each file with what this server wrote into it.
+    written: [(PathBuf, String); 2],
 }
 
 impl LocalFiles {
-    fn write(data: &Path, address: SocketAddr, token: &str) -> Result<LocalFiles, StartError> {
-        let files = LocalFiles { address: data.join("server"), token: data.join("token") };
-        let failed =
-            |it: std::io::Error| StartError::Data { dir: data.to_owned(), detail: it.to_string() };
-        write_private(&files.token, token).map_err(failed)?;
-        write_private(&files.address, &format!("http://{address}")).map_err(failed)?;
-        Ok(files)
+    fn in_dir(dir: &Path) -> LocalFiles {
+        let written = ["token", "server"].map(|name| (dir.join(name), String::new()));
+        LocalFiles { dir: dir.to_owned(), written }
     }
 
-    fn remove(&self) {
-        // They name a server that is gone; leaving them behind harms nobody.
-        let _ = std::fs::remove_file(&self.address);
-        let _ = std::fs::remove_file(&self.token);
+    /// The token of a server that did not come to remove it.
+    fn left_token(&self) -> String {
+        std::fs::read_to_string(&self.written[0].0).unwrap_or_default()
     }
+
+    fn write(mut self, address: SocketAddr, token: &str) -> Result<LocalFiles, StartError> {
+        let texts = [token.to_owned(), url(address)];
+        for ((path, written), text) in self.written.iter_mut().zip(texts) {
+            write_private(path, &text)
+                .map_err(|it| StartError::Data { dir: self.dir.clone(), detail: it.to_string() })?;
+            *written = text;
+        }
+        Ok(self)
+    }
+
+    /// Another server on the same PostgreSQL may have put its own in their place: those stay.
+    fn remove(&self) {
+        for (path, written) in &self.written {
+            if std::fs::read_to_string(path).is_ok_and(|it| it == *written) {
+                // They name a server that is gone; leaving them behind harms nobody.
+                let _ = std::fs::remove_file(path);
+            }
+        }
+    }
+}
+
+/// How this machine reaches it: a server that listens everywhere is also here.
+fn url(mut address: SocketAddr) -> String {
+    if address.ip().is_unspecified() {
+        let here: IpAddr = match address {
+            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        };
+        address.set_ip(here);
+    }
+    format!("http://{address}")
 }
 
 fn write_private(path: &Path, text: &str) -> std::io::Result<()> {

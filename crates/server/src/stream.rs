@@ -82,6 +82,8 @@ impl Follower {
                 serde_json::to_string(&event).map_err(|it| ApiError::Internal(it.to_string()))?;
             frames.push(Frame::default().id(event.seq.to_string()).event(event.kind).data(data));
         }
+        // What looks like the end of a full page may have been resumed on the next.
+        self.ended &= n < PAGE as usize;
         self.buffer = frames.into_iter();
         if n == 0 {
             // Someone who has seen the end already has nothing to wait for.

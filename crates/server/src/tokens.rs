@@ -1,13 +1,41 @@
 //! Tokens: made here, shown once, kept as a digest.
 
-use chancery_domain::id::TokenId;
+use std::collections::BTreeMap;
+
+use chancery_api::token::{MadeToken, NewToken};
+use chancery_domain::id::{AgentId, TokenId};
+use chancery_domain::org::Org;
 use chancery_runtime::clock;
 use chancery_store::token::{Token, TokenKind};
 use chancery_store::{Store, StoreError};
 use sha2::{Digest, Sha256};
 
+use crate::config::ConfigError;
+use crate::error::Result;
+use crate::extract::{bad_request, check_name};
+
 /// Longer ones are refused before they are hashed.
 pub const SECRET_MAX: usize = 512;
+
+/// Makes the token that was asked for, if there can be such a one.
+pub async fn make_as_asked(store: &Store, org: &Org, asked: &NewToken) -> Result<MadeToken> {
+    let NewToken { name, operator, approve, .. } = asked;
+    let kind = match &*asked.kind {
+        "human" => TokenKind::Human,
+        "service" => TokenKind::Service,
+        "agent" => TokenKind::Agent,
+        other => return Err(bad_request(format!("there is no kind of token `{other}`"))),
+    };
+    check_name("name", name)?;
+    if kind == TokenKind::Agent && org.role_of(&AgentId::from(&**name)).is_none() {
+        return Err(bad_request(format!("there is no agent `{name}`")));
+    }
+    if kind != TokenKind::Human && *operator || kind == TokenKind::Agent && *approve {
+        return Err(bad_request(format!("a token of kind `{}` cannot hold that", asked.kind)));
+    }
+    let (token, id) = make(store, kind, name, *operator, *approve).await?;
+    Ok(MadeToken { token, id: id.to_string() })
+}
 
 /// Makes a token and answers with its secret, which nothing can show again.
 pub async fn make(
@@ -16,15 +44,41 @@ pub async fn make(
     name: &str,
     operator: bool,
     approve: bool,
-) -> Result<(String, TokenId), StoreError> {
+) -> std::result::Result<(String, TokenId), StoreError> {
     let secret = format!("chy_{}", clock::new_secret());
     let token = describe(kind, name, operator, approve);
     store.add_token(&token, digest(&secret)).await?;
     Ok((secret, token.id))
 }
 
+/// The operator's token that was set from outside: `CHANCERY_BOOTSTRAP_TOKEN`, or the file that
+/// `CHANCERY_BOOTSTRAP_TOKEN_FILE` names. One that could never be used is refused.
+pub fn given(
+    environment: &BTreeMap<String, String>,
+) -> std::result::Result<Option<String>, ConfigError> {
+    const NAME: &str = "CHANCERY_BOOTSTRAP_TOKEN";
+    const FILE: &str = "CHANCERY_BOOTSTRAP_TOKEN_FILE";
+    let set = |name: &str| environment.get(name).filter(|it| !it.is_empty());
+    let secret = match (set(NAME), set(FILE)) {
+        (Some(secret), _) => secret.clone(),
+        (None, Some(file)) => std::fs::read_to_string(file).map_err(|it| {
+            ConfigError::Meaning(format!("`{FILE}`: `{file}` cannot be read: {it}"))
+        })?,
+        (None, None) => return Ok(None),
+    };
+    let secret = secret.trim();
+    let usable =
+        (1..=SECRET_MAX).contains(&secret.len()) && secret.bytes().all(|it| it.is_ascii_graphic());
+    if !usable {
+        return Err(ConfigError::Meaning(format!(
+            "`{NAME}` has 1 to {SECRET_MAX} visible ASCII characters, and no blanks"
+        )));
+    }
+    Ok(Some(secret.to_owned()))
+}
+
 /// Makes a given string an operator's token, unless it is one already.
-pub async fn bootstrap(store: &Store, secret: &str) -> Result<(), StoreError> {
+pub async fn bootstrap(store: &Store, secret: &str) -> std::result::Result<(), StoreError> {
     let token = describe(TokenKind::Human, "operator", true, true);
     store.add_token(&token, digest(secret)).await?;
     Ok(())

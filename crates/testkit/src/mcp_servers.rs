@@ -1,4 +1,4 @@
-//! Real MCP servers for tests: published packages at fixed versions, installed once into a cache.
+//! Real MCP servers for tests, and a tester of APIs: published packages at fixed versions, installed once into a cache.
 //!
 //! The cache is `$CHANCERY_TEST_CACHE`, or `~/.cache/chancery/mcp`. Nothing is skipped: a package
 //! that cannot be installed is an error that says what to install.
@@ -14,6 +14,8 @@ const NPM: &[&str] = &[
     "@modelcontextprotocol/server-everything@2026.8.31",
 ];
 const PYPI: &[&str] = &["mcp-server-time==2026.10.19"];
+/// Apart from the others, whose dependencies are not its own.
+const SCHEMATHESIS: &[&str] = &["schemathesis==4.32.5"];
 
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
@@ -47,6 +49,11 @@ pub fn time() -> Result<Vec<String>, InstallError> {
     ))
 }
 
+/// The program that holds a server to its OpenAPI document.
+pub fn schemathesis() -> Result<PathBuf, InstallError> {
+    Ok(venv("schemathesis", SCHEMATHESIS)?.join("bin/schemathesis"))
+}
+
 fn npm() -> Result<PathBuf, InstallError> {
     let dir = installed("npm", NPM, |dir| {
         let mut npm = program("npm");
@@ -59,13 +66,17 @@ fn npm() -> Result<PathBuf, InstallError> {
 }
 
 fn pypi() -> Result<PathBuf, InstallError> {
-    installed("pypi", PYPI, |dir| {
+    venv("pypi", PYPI)
+}
+
+fn venv(kind: &str, packages: &[&str]) -> Result<PathBuf, InstallError> {
+    installed(kind, packages, |dir| {
         let needs = "Python 3.10 with venv and pip";
         let mut venv = program("python3");
         venv.args(["-m", "venv"]).arg(dir);
         run(venv, needs)?;
         let mut pip = program(dir.join("bin/pip"));
-        pip.args(["install", "--quiet", "--disable-pip-version-check"]).args(PYPI);
+        pip.args(["install", "--quiet", "--disable-pip-version-check"]).args(packages);
         run(pip, needs)
     })
 }

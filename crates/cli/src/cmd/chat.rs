@@ -8,7 +8,7 @@ use chancery_api::run::{CreateRun, Run};
 use crate::Global;
 use crate::cmd::run::settled;
 use crate::outcome::{self, Outcome};
-use crate::output::{self, visible};
+use crate::output::{self, quoted, visible};
 use crate::server::client;
 
 #[derive(Debug, clap::Args)]
@@ -37,8 +37,9 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
     let prompt = std::io::stdin().is_terminal();
     loop {
         if prompt {
-            eprint!("> ");
-            std::io::stderr().flush()?;
+            let mut prompt = std::io::stderr();
+            write!(prompt, "> ")?;
+            prompt.flush()?;
         }
         let mut line = String::new();
         if std::io::stdin().lock().read_line(&mut line)? == 0 {
@@ -69,8 +70,8 @@ fn answer(global: &Global, run: &Run) -> anyhow::Result<()> {
         (Some(text), _) => output::line(format_args!("{}", visible(text))),
         (None, Some(error)) => output::line(format_args!("[{}] {}", run.status, visible(error))),
         (None, None) => {
-            let keys = run.wait.iter().flat_map(|it| it.correlation_keys.clone());
-            let keys = keys.collect::<Vec<_>>().join(", ");
+            let keys = run.wait.iter().flat_map(|it| &it.correlation_keys);
+            let keys = keys.map(|it| quoted(it)).collect::<Vec<_>>().join(", ");
             output::line(format_args!("[{}] {} waits for {keys}", run.status, run.id))
         }
     }

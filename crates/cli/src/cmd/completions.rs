@@ -4,6 +4,7 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 
 use crate::outcome::Outcome;
+use crate::output;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -11,6 +12,8 @@ pub struct Args {
 }
 
 pub fn run<C: CommandFactory>(args: &Args) -> anyhow::Result<Outcome> {
-    clap_complete::generate(args.shell, &mut C::command(), "chancery", &mut std::io::stdout());
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut C::command(), "chancery", &mut script);
+    output::raw(&script)?;
     Ok(Outcome::Done)
 }

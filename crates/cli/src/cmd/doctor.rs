@@ -1,14 +1,14 @@
 //! `doctor`: what would stand in the way of a server here.
 
 use chancery_runtime::clock;
-use chancery_server::config::{Config, build_models};
+use chancery_server::config::{Config, build_models, describe_models};
 use chancery_store::{OpenError, Store};
 use toml::Table;
 
 use crate::Global;
 use crate::outcome::Outcome;
-use crate::output;
-use crate::server::{client, environment, settings};
+use crate::output::{self, visible};
+use crate::server::{client, environment, local_url, settings};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {}
@@ -40,7 +40,8 @@ pub async fn run(global: &Global, _: Args) -> anyhow::Result<Outcome> {
     } else {
         for it in &findings {
             let mark = if it.ok { "ok  " } else { "FAIL" };
-            output::line(format_args!("{mark}  {:<13} {}", it.check, it.detail))?;
+            let detail = visible(&it.detail).replace('\n', " ");
+            output::line(format_args!("{mark}  {:<13} {detail}", it.check))?;
         }
     }
     Ok(if well { Outcome::Done } else { Outcome::Failed })
@@ -54,6 +55,10 @@ fn finding(check: &'static str, found: Result<String, String>) -> Finding {
 }
 
 async fn store(global: &Global, config: &Config) -> Result<String, String> {
+    if config.database.is_none() && !config.data.exists() {
+        // A look leaves nothing behind.
+        return Ok(format!("`{}` will be made", config.data.display()));
+    }
     match Store::open(&config.location(), clock::new_worker_id()).await {
         Ok(store) => {
             let counted = store.count_by_status().await.map_err(|it| it.to_string());
@@ -75,10 +80,7 @@ async fn store(global: &Global, config: &Config) -> Result<String, String> {
 
 fn models(config: &Config) -> Result<String, String> {
     build_models(config, &environment().collect()).map_err(|it| it.to_string())?;
-    Ok(match config.models.len() {
-        0 => "none configured: the environment's, or else the scripted one".to_owned(),
-        n => format!("{n} configured"),
-    })
+    Ok(describe_models(config, &environment().collect()))
 }
 
 fn organisation(config: &Config) -> Result<String, String> {
@@ -88,11 +90,14 @@ fn organisation(config: &Config) -> Result<String, String> {
 async fn port(global: &Global, config: &Config) -> Result<String, String> {
     match tokio::net::TcpListener::bind(config.listen).await {
         Ok(_) => Ok(format!("{} is free", config.listen)),
-        Err(error) => match client(global) {
-            Ok(client) if client.health().await.is_ok() => {
-                Ok(format!("{}: our server answers", config.listen))
+        Err(error) => {
+            let ours = local_url(&config.data) == Some(format!("http://{}", config.listen));
+            match client(global) {
+                Ok(client) if ours && client.health().await.is_ok() => {
+                    Ok(format!("{}: our server answers", config.listen))
+                }
+                _ => Err(format!("{}: {error}", config.listen)),
             }
-            _ => Err(format!("{}: {error}", config.listen)),
-        },
+        }
     }
 }

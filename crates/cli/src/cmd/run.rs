@@ -1,13 +1,12 @@
 //! `run`: start, look, speak, signal, cancel.
 
-use anyhow::Context as _;
 use chancery_api::client::Client;
 use chancery_api::run::{CreateRun, Run, Signal, Speak, Tree};
 use clap::Subcommand;
 
 use crate::Global;
-use crate::outcome::{self, Outcome};
-use crate::output::{self, short, visible};
+use crate::outcome::{self, Misused, Outcome};
+use crate::output::{self, quoted, short, visible};
 use crate::server::client;
 
 #[derive(Debug, Subcommand)]
@@ -78,7 +77,9 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
         Command::Say { id, text } => client.speak(&id, &Speak { text, to: None }).await?,
         Command::Signal { id, correlation_key, payload } => {
             let payload = payload.as_deref().map(serde_json::from_str).transpose();
-            let payload = payload.context("the payload is not JSON")?.unwrap_or_default();
+            let payload = payload
+                .map_err(|it| Misused(format!("`--payload` is not JSON: {it}")))?
+                .unwrap_or_default();
             client.signal(&id, &Signal { correlation_key, payload }).await?
         }
         Command::Cancel { id } => client.cancel(&id).await?,
@@ -173,7 +174,7 @@ fn tree(global: &Global, tree: &Tree) -> anyhow::Result<Outcome> {
             "{:indent$}{}  {}  {}  {}",
             "",
             run.id,
-            run.agent,
+            visible(&run.agent),
             run.status,
             visible(&short(&run.input, 60)),
             indent = depth * 2
@@ -191,10 +192,11 @@ fn tree(global: &Global, tree: &Tree) -> anyhow::Result<Outcome> {
 fn print(run: &Run) -> anyhow::Result<()> {
     let waits = run.waiting_for.as_ref().map(|it| format!(" for {it}")).unwrap_or_default();
     output::line(format_args!("{}  {}{waits}", run.id, run.status))?;
-    output::line(format_args!("  agent   {}   user {}", run.agent, run.user))?;
+    let (agent, user) = (visible(&run.agent), visible(&run.user));
+    output::line(format_args!("  agent   {agent}   user {user}"))?;
     output::line(format_args!("  input   {}", visible(&run.input)))?;
     for key in run.wait.iter().flat_map(|it| &it.correlation_keys) {
-        output::line(format_args!("  next    chancery run signal {} {key}", run.id))?;
+        output::line(format_args!("  next    chancery run signal {} {}", run.id, quoted(key)))?;
     }
     if let Some(text) = &run.output {
         output::line(format_args!("  output  {}", visible(text)))?;

@@ -3,19 +3,20 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use chancery_server::config::{Config, Layers};
+use chancery_server::config::{Config, Layers, describe_models};
 use chancery_server::start;
 use tokio::signal::unix::{SignalKind, signal};
 use toml::{Table, Value};
 
 use crate::Global;
 use crate::outcome::Outcome;
+use crate::output;
 use crate::server::{environment, settings};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Where to listen [default: 127.0.0.1:7717]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, alias = "addr", value_name = "ADDRESS")]
     listen: Option<String>,
     /// The organisation's files [default: the built-in organisation]
     #[arg(long, value_name = "DIR")]
@@ -41,16 +42,21 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
     let mut terminate = signal(SignalKind::terminate()).context("signals")?;
     let running = start(&config, environment()).await?;
     for warning in &running.tools.warnings {
-        eprintln!("warning: {warning}");
+        output::note(format_args!("warning: {warning}"));
     }
     banner(&config, &layers, &running.url());
     tokio::select! {
         _ = tokio::signal::ctrl_c() => {}
         _ = terminate.recv() => {}
     }
-    eprintln!("stopping: steps in flight end, leases are given back");
-    running.stop().await;
-    Ok(Outcome::Done)
+    output::note(format_args!(
+        "stopping: steps in flight end, leases are given back; once more stops at once"
+    ));
+    tokio::select! {
+        () = running.stop() => Ok(Outcome::Done),
+        _ = tokio::signal::ctrl_c() => Ok(Outcome::Interrupted),
+        _ = terminate.recv() => Ok(Outcome::Interrupted),
+    }
 }
 
 fn banner(config: &Config, layers: &Layers, url: &str) {
@@ -61,19 +67,12 @@ fn banner(config: &Config, layers: &Layers, url: &str) {
         None => format!("{} (SQLite, kept)", config.data.display()),
     };
     let org = config.org.as_ref().map_or("built in".to_owned(), |it| it.display().to_string());
-    eprintln!(
+    output::note(format_args!(
         "Chancery {}\n  API         {url}   docs {url}/docs\n  Settings    {file}\n  Data        {store}\n  \
          Organisation {org}\n  Models      {}\n  Telemetry   none\n  Commands run without kernel isolation in this version",
         env!("CARGO_PKG_VERSION"),
-        models(config),
-    );
-}
-
-fn models(config: &Config) -> String {
-    if config.models.is_empty() {
-        return "none configured: the environment's, or else the scripted one".to_owned();
-    }
-    config.models.keys().cloned().collect::<Vec<_>>().join(", ")
+        describe_models(config, &environment().collect()),
+    ));
 }
 
 /// Structured logs to standard error; `CHANCERY_LOG` says how much.
@@ -81,7 +80,11 @@ pub fn log() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("CHANCERY_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
     let json = std::env::var("CHANCERY_LOG_FORMAT").is_ok_and(|it| it == "json");
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // A log that nobody reads any more is no reason to stop.
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .log_internal_errors(false);
     // A second one in the same process (tests) stays with the first.
     let _ = if json { subscriber.json().try_init() } else { subscriber.try_init() };
 }

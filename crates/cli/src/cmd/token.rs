@@ -1,17 +1,15 @@
 //! `token`: make, list, revoke. Through the running server where there is one, else on the store
 //! itself.
 
-use anyhow::bail;
 use chancery_api::token::{MadeToken, NewToken};
 use chancery_runtime::clock;
 use chancery_server::tokens;
-use chancery_store::token::TokenKind;
 use chancery_store::{OpenError, Store};
 use clap::{Subcommand, ValueEnum};
 use toml::Table;
 
 use crate::Global;
-use crate::outcome::Outcome;
+use crate::outcome::{Misused, Outcome};
 use crate::output;
 use crate::server::{client, settings};
 
@@ -109,18 +107,26 @@ fn described(
         (Kind::Human, Some(user), None, None) => ("human", user),
         (Kind::Service, None, Some(name), None) => ("service", name),
         (Kind::Agent, None, None, Some(agent)) => ("agent", agent),
-        (Kind::Human, ..) => bail!("a human token is for a `--user`, and for nothing else"),
-        (Kind::Service, ..) => bail!("a service token has a `--name`, and nothing else"),
-        (Kind::Agent, ..) => bail!("an agent token is for an `--agent`, and for nothing else"),
+        (Kind::Human, ..) => {
+            return misused("a human token is for a `--user`, and for nothing else");
+        }
+        (Kind::Service, ..) => return misused("a service token has a `--name`, and nothing else"),
+        (Kind::Agent, ..) => {
+            return misused("an agent token is for an `--agent`, and for nothing else");
+        }
     };
     if permission.is_some() && kind != "service" {
-        bail!("`--permission` is for service tokens");
+        return misused("`--permission` is for service tokens");
     }
     if operator && kind != "human" {
-        bail!("only a person is an operator");
+        return misused("only a person is an operator");
     }
     let approve = permission.is_some() || operator;
     Ok(NewToken { kind: kind.to_owned(), name, operator, approve })
+}
+
+fn misused(what: &str) -> anyhow::Result<NewToken> {
+    Err(Misused(what.to_owned()).into())
 }
 
 async fn make(global: &Global, new: &NewToken) -> anyhow::Result<MadeToken> {
@@ -128,18 +134,14 @@ async fn make(global: &Global, new: &NewToken) -> anyhow::Result<MadeToken> {
         return Ok(client(global)?.new_token(new).await?);
     }
     let (config, _) = settings(global, Table::new())?;
+    let org = chancery_server::organisation(&config)?;
     let store = match Store::open(&config.location(), clock::new_worker_id()).await {
         Ok(store) => store,
         // A server has the directory: it makes the token.
         Err(OpenError::InUse(_)) => return Ok(client(global)?.new_token(new).await?),
         Err(error) => return Err(error.into()),
     };
-    let kind = match &*new.kind {
-        "human" => TokenKind::Human,
-        "service" => TokenKind::Service,
-        _ => TokenKind::Agent,
-    };
-    let (token, id) = tokens::make(&store, kind, &new.name, new.operator, new.approve).await?;
+    let made = tokens::make_as_asked(&store, &org, new).await;
     store.close().await;
-    Ok(MadeToken { token, id: id.to_string() })
+    Ok(made?)
 }

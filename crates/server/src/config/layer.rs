@@ -11,6 +11,9 @@ use super::Config;
 /// The file that is looked for when none is named.
 const FILE: &str = "chancery.toml";
 const PREFIX: &str = "CHANCERY_";
+/// Variables under the names that other programs' users are used to.
+const ALIASES: &[(&str, &str)] =
+    &[("ADDR", "listen"), ("DATA_DIR", "data"), ("DATABASE_URL", "database")];
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ConfigError {
@@ -63,13 +66,13 @@ pub fn load(
     let environment: BTreeMap<String, String> = environment.into_iter().collect();
     if let Some(path) = find_file(file, &environment) {
         let table = read_file(&path)?;
-        layers.put(&table, &Origin::File(path.clone()), "");
+        layers.put(&table, &Origin::File(path.clone()), &[]);
         layers.file = Some(path);
     }
     for (name, value) in &environment {
         layers.put_variable(name, value);
     }
-    layers.put(&flags, &Origin::Flag, "");
+    layers.put(&flags, &Origin::Flag, &[]);
     let config = layers.config()?;
     check(&config)?;
     Ok((config, layers))
@@ -81,9 +84,9 @@ impl Layers {
         self.origins.get(key).unwrap_or(&Origin::Default)
     }
 
-    fn put(&mut self, table: &Table, origin: &Origin, prefix: &str) {
+    fn put(&mut self, table: &Table, origin: &Origin, above: &[String]) {
         for (key, value) in table {
-            let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+            let path = [above, std::slice::from_ref(key)].concat();
             match value {
                 Value::Table(inner) => self.put(inner, origin, &path),
                 value => self.set(&path, value.clone(), origin.clone()),
@@ -93,24 +96,20 @@ impl Layers {
 
     fn put_variable(&mut self, name: &str, value: &str) {
         let Some(rest) = name.strip_prefix(PREFIX) else { return };
-        let path = rest.to_lowercase().replace("__", ".");
-        let first = path.split('.').next().unwrap_or_default();
+        let known_as = ALIASES.iter().find(|(alias, _)| *alias == rest);
+        let rest = known_as.map_or_else(|| rest.to_lowercase(), |(_, key)| (*key).to_owned());
+        let path: Vec<String> = rest.split("__").map(str::to_owned).collect();
         // Variables of the command line and of tests carry the prefix too.
-        if known_keys().contains_key(first) {
-            let value = scalar(value);
-            self.set(&path, value, Origin::Environment(name.to_owned()));
+        if path.first().is_some_and(|it| known_keys().contains_key(it)) {
+            self.set(&path, scalar(value), Origin::Environment(name.to_owned()));
         }
     }
 
-    fn set(&mut self, path: &str, value: Value, origin: Origin) {
+    fn set(&mut self, path: &[String], value: Value, origin: Origin) {
+        let Some((last, above)) = path.split_last() else { return };
         let mut table = &mut self.table;
-        let mut keys = path.split('.').peekable();
-        while let Some(key) = keys.next() {
-            if keys.peek().is_none() {
-                table.insert(key.to_owned(), value);
-                break;
-            }
-            let inner = table.entry(key.to_owned()).or_insert_with(|| Value::Table(Table::new()));
+        for key in above {
+            let inner = table.entry(key.clone()).or_insert_with(|| Value::Table(Table::new()));
             if !inner.is_table() {
                 *inner = Value::Table(Table::new());
             }
@@ -119,24 +118,52 @@ impl Layers {
                 _ => return,
             }
         }
-        self.origins.insert(path.to_owned(), origin);
+        table.insert(last.clone(), value);
+        self.origins.insert(path.join("."), origin);
     }
 
-    fn config(&self) -> Result<Config, ConfigError> {
-        let value = Value::Table(self.table.clone());
-        serde_path_to_error::deserialize(value).map_err(|error| {
+    fn config(&mut self) -> Result<Config, ConfigError> {
+        loop {
+            let value = Value::Table(self.table.clone());
+            let error = match serde_path_to_error::deserialize(value) {
+                Ok(config) => return Ok(config),
+                Err(error) => error,
+            };
             let key = error.path().to_string();
             let mut detail = error.inner().to_string().trim().replace('\n', " ");
             if let Some(suggestion) = unknown(&detail).and_then(nearest) {
                 detail = format!("{detail}; did you mean `{suggestion}`?");
             }
-            let origin = self
-                .origins
-                .iter()
-                .find(|(path, _)| path.starts_with(key.trim_end_matches(".?")))
-                .map_or(Origin::Default, |(_, origin)| origin.clone());
-            ConfigError::Value { key, origin, detail }
-        })
+            let under = key.trim_end_matches(".?").trim_end_matches('?');
+            let set = self.origins.iter().find(|(path, _)| path.starts_with(under));
+            let origin = set.map_or(Origin::Default, |(_, origin)| origin.clone());
+            if !self.is_text_after_all(&key) {
+                return Err(ConfigError::Value { key, origin, detail });
+            }
+        }
+    }
+
+    /// A variable's text was read as the number or the truth that it looks like, and a text is
+    /// what is wanted: `CHANCERY_DATA=2026`. Answers whether there is anything new to try.
+    fn is_text_after_all(&mut self, key: &str) -> bool {
+        if !matches!(self.origins.get(key), Some(Origin::Environment(_))) {
+            return false;
+        }
+        let mut table = &mut self.table;
+        let (above, last) = key.rsplit_once('.').unwrap_or(("", key));
+        for part in above.split('.').filter(|it| !it.is_empty()) {
+            match table.get_mut(part) {
+                Some(Value::Table(inner)) => table = inner,
+                _ => return false,
+            }
+        }
+        match table.get_mut(last) {
+            Some(value) if !value.is_str() => {
+                *value = Value::String(value.to_string());
+                true
+            }
+            _ => false,
+        }
     }
 }
 
@@ -164,9 +191,11 @@ fn find_file(named: Option<&Path>, environment: &BTreeMap<String, String>) -> Op
 fn read_file(path: &Path) -> Result<Table, ConfigError> {
     let text = std::fs::read_to_string(path)
         .map_err(|it| ConfigError::Unreadable { file: path.to_owned(), detail: it.to_string() })?;
-    text.parse().map_err(|it: toml::de::Error| ConfigError::Syntax {
-        file: path.to_owned(),
-        detail: it.to_string().trim().to_owned(),
+    text.parse().map_err(|it: toml::de::Error| {
+        let before = it.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let detail = format!("line {line}: {}", it.message().replace('\n', " "));
+        ConfigError::Syntax { file: path.to_owned(), detail }
     })
 }
 
@@ -174,6 +203,9 @@ fn read_file(path: &Path) -> Result<Table, ConfigError> {
 fn scalar(text: &str) -> Value {
     if let Ok(number) = text.parse::<i64>() {
         return Value::Integer(number);
+    }
+    if let Some(number) = text.parse::<f64>().ok().filter(|it| it.is_finite()) {
+        return Value::Float(number);
     }
     match text {
         "true" => Value::Boolean(true),
@@ -212,6 +244,7 @@ fn nearest(given: &str) -> Option<String> {
 }
 
 fn check(config: &Config) -> Result<(), ConfigError> {
+    check_ranges(config)?;
     for (tier, model) in &config.tiers {
         if !config.models.contains_key(model) {
             return Err(ConfigError::Meaning(format!(
@@ -236,66 +269,30 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn loaded(
-        toml: &str,
-        environment: &[(&str, &str)],
-        flags: &str,
-    ) -> Result<(Config, Layers), ConfigError> {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join(FILE);
-        std::fs::write(&path, toml).unwrap();
-        let environment = environment.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
-        load(Some(&path), environment, flags.parse().unwrap())
+/// What is outside of these is a slip of the pen, and would otherwise be an overflow.
+fn check_ranges(config: &Config) -> Result<(), ConfigError> {
+    const DAY: u64 = 24 * 60 * 60;
+    let limits = &config.limits;
+    let mut ranges = vec![
+        ("workers".to_owned(), config.workers as u64, 1, 100_000),
+        ("limits.lease_seconds".to_owned(), limits.lease_seconds, 1, DAY),
+        ("limits.attempts".to_owned(), limits.attempts.into(), 1, 1_000_000),
+        ("limits.body_bytes".to_owned(), limits.body_bytes as u64, 1024, 1 << 30),
+        ("limits.grace_seconds".to_owned(), limits.grace_seconds, 0, DAY),
+    ];
+    for (name, model) in &config.models {
+        let timeout = model.timeout_seconds.unwrap_or(1);
+        ranges.push((format!("models.{name}.timeout_seconds"), timeout, 1, DAY));
+        let retries = model.retries.unwrap_or(0).into();
+        ranges.push((format!("models.{name}.retries"), retries, 0, 100));
     }
-
-    #[test]
-    fn a_flag_beats_the_environment_beats_the_file_beats_the_default() {
-        let (config, layers) = loaded(
-            "workers = 1\nlisten = \"127.0.0.1:1\"\n[limits]\nattempts = 7",
-            &[
-                ("CHANCERY_WORKERS", "2"),
-                ("CHANCERY_LIMITS__LEASE_SECONDS", "4"),
-                ("CHANCERY_TOKEN", "x"),
-            ],
-            "workers = 3",
-        )
-        .unwrap();
-        assert_eq!(config.workers, 3);
-        assert_eq!(config.listen.port(), 1);
-        assert_eq!((config.limits.attempts, config.limits.lease_seconds), (7, 4));
-        assert_eq!(*layers.origin("workers"), Origin::Flag);
-        assert_eq!(
-            *layers.origin("limits.lease_seconds"),
-            Origin::Environment("CHANCERY_LIMITS__LEASE_SECONDS".to_owned())
-        );
-        assert_eq!(*layers.origin("limits.body_bytes"), Origin::Default);
-    }
-
-    #[test]
-    fn an_unknown_key_is_refused_with_a_suggestion() {
-        let error = loaded("databse = \"x\"", &[], "").unwrap_err().to_string();
-        assert!(error.contains("unknown field `databse`"), "{error}");
-        assert!(error.contains("did you mean `database`?"), "{error}");
-    }
-
-    #[test]
-    fn what_cannot_be_meant_is_refused_with_a_sentence() {
-        for (toml, said) in [
-            ("database = \"mysql://x\"", "postgres://"),
-            ("[tiers]\nfast = \"nobody\"", "names model `nobody`"),
-            ("workers = \"many\"", "workers"),
-            ("listen = \"everywhere\"", "listen"),
-            ("not toml", "is not TOML"),
-            ("[isolation]\nmode = \"require\"", "cannot be met"),
-            ("[models.m]\nprovider = \"oracle\"", "oracle"),
-        ] {
-            let error = loaded(toml, &[], "").unwrap_err().to_string();
-            assert!(error.contains(said), "{toml}: {error}");
-            assert!(!error.contains('\n') || toml == "not toml", "{error}");
-        }
+    match ranges.into_iter().find(|(_, value, low, high)| value < low || value > high) {
+        None => Ok(()),
+        Some((key, value, low, high)) => Err(ConfigError::Meaning(format!(
+            "setting `{key}` is {value}; it can be {low} to {high}"
+        ))),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -77,7 +77,7 @@ pub fn build_models(
     }
     let default = match built.get(DEFAULT).or_else(|| built.values().next()) {
         Some(model) => model.clone(),
-        None => from_environment(environment)?,
+        None => build(DEFAULT, &from_environment(environment), environment)?,
     };
     let mut by_tier = BTreeMap::new();
     for tier in ["capable", "balanced", "fast"] {
@@ -94,26 +94,36 @@ pub fn build_models(
     Ok(Models::new(default, by_tier))
 }
 
-fn from_environment(environment: &BTreeMap<String, String>) -> Result<Arc<dyn Model>, ConfigError> {
-    let has = |name: &str| environment.contains_key(name);
-    let found = if has("OPENAI_API_KEY") {
+/// Which models there are, in words: what is configured, or what the environment gives.
+pub fn describe_models(config: &Config, environment: &BTreeMap<String, String>) -> String {
+    if !config.models.is_empty() {
+        return config.models.keys().cloned().collect::<Vec<_>>().join(", ");
+    }
+    let found = from_environment(environment);
+    match (found.model, found.api_key_env) {
+        (Some(model), Some(key)) => format!("{model}, because `{key}` is set"),
+        _ => "the scripted one, because none is configured and no key is set".to_owned(),
+    }
+}
+
+fn from_environment(environment: &BTreeMap<String, String>) -> ModelConfig {
+    let set = |name: &str| environment.get(name).filter(|it| !it.is_empty()).cloned();
+    if set("OPENAI_API_KEY").is_some() {
         ModelConfig {
-            base_url: environment.get("OPENAI_BASE_URL").cloned(),
-            model: environment.get("OPENAI_MODEL").cloned().or(Some("gpt-4.1".to_owned())),
+            base_url: set("OPENAI_BASE_URL"),
+            model: set("OPENAI_MODEL").or(Some("gpt-4.1".to_owned())),
             api_key_env: Some("OPENAI_API_KEY".to_owned()),
             ..ModelConfig::new(Provider::Openai)
         }
-    } else if has("ANTHROPIC_API_KEY") {
-        let model = environment.get("ANTHROPIC_MODEL").cloned();
+    } else if set("ANTHROPIC_API_KEY").is_some() {
         ModelConfig {
-            model: model.or(Some("claude-sonnet-4-5".to_owned())),
+            model: set("ANTHROPIC_MODEL").or(Some("claude-sonnet-4-5".to_owned())),
             api_key_env: Some("ANTHROPIC_API_KEY".to_owned()),
             ..ModelConfig::new(Provider::Anthropic)
         }
     } else {
         ModelConfig::new(Provider::Scripted)
-    };
-    build("default", &found, environment)
+    }
 }
 
 fn build(
@@ -132,7 +142,7 @@ fn build(
     let api_key = match &config.api_key_env {
         None => None,
         Some(_) if config.provider == Provider::Scripted => None,
-        Some(variable) => match environment.get(variable) {
+        Some(variable) => match environment.get(variable).filter(|it| !it.is_empty()) {
             Some(key) => Some(Secret::from(key.as_str())),
             None => {
                 return Err(wrong(format!("the environment variable `{variable}` is not set")));

@@ -5,7 +5,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use chancery_api::run::{CreateRun, Event, Run, Speak, Tree};
-use chancery_api::{Page, Problem};
+use chancery_api::{Page, Problems};
 use chancery_domain::command::{self, Effect, Refusal};
 use chancery_domain::event::{Created, Recorded};
 use chancery_domain::history::History;
@@ -19,7 +19,7 @@ use utoipa::IntoParams;
 
 use crate::access::Caller;
 use crate::error::{ApiError, Result};
-use crate::extract::{Body, Params, bad_request};
+use crate::extract::{Body, Params, bad_request, check_name, check_text};
 use crate::router::App;
 use crate::{stream, view};
 
@@ -28,12 +28,14 @@ const ORG: &str = "default";
 const LIST_MAX: u32 = 200;
 /// A tree of more runs than this is not looked at as one.
 const TREE_MAX: u32 = 10_000;
-const NAME_MAX: usize = 256;
+/// The store counts with 63 bits; no log is longer.
+const SEQ_MAX: u64 = i64::MAX as u64;
 
 /// Asks for a run.
 #[utoipa::path(post, path = "/api/runs", request_body = CreateRun,
-    params(("Idempotency-Key" = Option<String>, Header, description = "the same key and body make the same run")),
-    responses((status = 201, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    params(("Idempotency-Key" = Option<String>, Header, description = "the same key and body make the same run",
+        min_length = 1, max_length = 255, pattern = "^[ -~]+$")),
+    responses((status = 201, body = Run), Problems))]
 pub async fn create(
     State(app): State<App>,
     caller: Caller,
@@ -62,18 +64,25 @@ pub async fn create(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ListParams {
+    #[param(pattern = "^(pending|running|waiting|completed|failed|cancelled)?$")]
     status: Option<String>,
+    #[param(pattern = "^(run_[0-9a-fA-F]{32})?$")]
     parent: Option<String>,
+    #[param(max_length = 256, pattern = r"^[!-~]*$")]
     agent: Option<String>,
+    #[param(max_length = 256, pattern = r"^[!-~]*$")]
     group: Option<String>,
     /// At most 200; 50 unless said.
+    #[param(maximum = 4294967295u32)]
     limit: Option<u32>,
+    /// The `next_cursor` of the page before.
+    #[param(pattern = "^(run_[0-9a-fA-F]{32})?$")]
     cursor: Option<String>,
 }
 
 /// The newest runs first.
 #[utoipa::path(get, path = "/api/runs", params(ListParams),
-    responses((status = 200, body = Page<Run>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, body = Page<Run>), Problems))]
 pub async fn list(
     State(app): State<App>,
     caller: Caller,
@@ -82,13 +91,18 @@ pub async fn list(
     let run_id = |name: &str, given: Option<String>| -> Result<Option<RunId>> {
         given.map(|it| it.parse()).transpose().map_err(|it| bad_request(format!("`{name}`: {it}")))
     };
+    // `?status=` asks for no status in particular.
+    let said = |given: Option<String>| given.filter(|it| !it.is_empty());
+    let named = |name: &str, given: Option<String>| -> Result<Option<String>> {
+        said(given).map(|it| check_name(name, &it).map(|()| it)).transpose()
+    };
     let filter = RunFilter {
         user: caller.sees()?,
-        status: params.status.map(known_status).transpose()?,
-        parent: run_id("parent", params.parent)?,
-        agent: params.agent.map(AgentId),
-        group: params.group.map(GroupId),
-        before: run_id("cursor", params.cursor)?,
+        status: said(params.status).map(known_status).transpose()?,
+        parent: run_id("parent", said(params.parent))?,
+        agent: named("agent", params.agent)?.map(AgentId),
+        group: named("group", params.group)?.map(GroupId),
+        before: run_id("cursor", said(params.cursor))?,
     };
     let limit = params.limit.unwrap_or(50).clamp(1, LIST_MAX);
     let mut rows = app.store.runs(&filter, limit + 1).await?;
@@ -100,7 +114,7 @@ pub async fn list(
 
 /// One run.
 #[utoipa::path(get, path = "/api/runs/{id}", params(("id" = String, Path)),
-    responses((status = 200, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, body = Run), Problems))]
 pub async fn show(
     State(app): State<App>,
     caller: Caller,
@@ -115,14 +129,23 @@ pub async fn show(
 #[into_params(parameter_in = Query)]
 pub struct EventParams {
     /// Only events after this place in the log.
+    #[param(maximum = 9223372036854775807i64)]
     after: Option<u64>,
+    /// The `next_cursor` of the page before, which is a place in the log too.
+    #[param(maximum = 9223372036854775807i64)]
+    cursor: Option<u64>,
     /// At most 1000, which is the default.
+    #[param(maximum = 4294967295u32)]
     limit: Option<u32>,
 }
 
 /// The run's log: as JSON, or live with `Accept: text/event-stream`, resumable by `Last-Event-ID`.
-#[utoipa::path(get, path = "/api/runs/{id}/events", params(("id" = String, Path), EventParams),
-    responses((status = 200, body = Page<Event>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+#[utoipa::path(get, path = "/api/runs/{id}/events", params(("id" = String, Path), EventParams,
+        ("Last-Event-ID" = Option<u64>, Header, description = "for a live stream: only events after this one", maximum = 9223372036854775807i64)),
+    responses(
+        (status = 200, content((Page<Event> = "application/json"), (String = "text/event-stream"))),
+        Problems
+    ))]
 pub async fn events(
     State(app): State<App>,
     caller: Caller,
@@ -135,12 +158,13 @@ pub async fn events(
         .get(header::ACCEPT)
         .and_then(|it| it.to_str().ok())
         .is_some_and(|it| it.contains("text/event-stream"));
+    let last = stream::last_event_id(&headers)?;
+    let after = params.cursor.or(params.after).unwrap_or(0);
     if live {
-        let after = stream::last_event_id(&headers)?.or(params.after).unwrap_or(0);
-        return Ok(stream::live(app, row.id, after).into_response());
+        return Ok(stream::live(app, row.id, last.unwrap_or(after).min(SEQ_MAX)));
     }
     let limit = params.limit.unwrap_or(1000).clamp(1, 1000);
-    let found = app.store.events(row.id, params.after.unwrap_or(0), limit).await?;
+    let found = app.store.events(row.id, after.min(SEQ_MAX), limit).await?;
     let full = found.len() == limit as usize;
     let next_cursor = found.last().filter(|_| full).map(|it| it.seq.to_string());
     let items = found.into_iter().map(view::event).collect::<Result<Vec<Event>>>()?;
@@ -149,7 +173,7 @@ pub async fn events(
 
 /// The run with its children, recursively.
 #[utoipa::path(get, path = "/api/runs/{id}/tree", params(("id" = String, Path)),
-    responses((status = 200, body = Tree), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, body = Tree), Problems))]
 pub async fn tree(
     State(app): State<App>,
     caller: Caller,
@@ -163,7 +187,7 @@ pub async fn tree(
 
 /// Ends a run. One that is cancelled already stays so.
 #[utoipa::path(post, path = "/api/runs/{id}/cancel", params(("id" = String, Path)),
-    responses((status = 200, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, body = Run), Problems))]
 pub async fn cancel(
     State(app): State<App>,
     caller: Caller,
@@ -176,7 +200,7 @@ pub async fn cancel(
 
 /// Goes on with a run that failed at the model.
 #[utoipa::path(post, path = "/api/runs/{id}/resume", params(("id" = String, Path)),
-    responses((status = 200, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, body = Run), Problems))]
 pub async fn resume(
     State(app): State<App>,
     caller: Caller,
@@ -189,7 +213,7 @@ pub async fn resume(
 
 /// Says something into a run; the model reads it before it speaks next.
 #[utoipa::path(post, path = "/api/runs/{id}/messages", params(("id" = String, Path)), request_body = Speak,
-    responses((status = 200, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, body = Run), Problems))]
 pub async fn speak(
     State(app): State<App>,
     caller: Caller,
@@ -197,9 +221,7 @@ pub async fn speak(
     Body(body): Body<Speak>,
 ) -> Result<Json<Run>> {
     let row = caller.run(&app, &id).await?;
-    if body.text.trim().is_empty() {
-        return Err(bad_request("`text` is empty".to_owned()));
-    }
+    check_text("text", &body.text)?;
     if let Some(to) = body.to.filter(|to| *to != row.agent.0) {
         return Err(bad_request(format!("`{}` has no member `{to}`", row.agent)));
     }
@@ -212,7 +234,7 @@ pub async fn speak(
 
 /// `/api/runs/{id}/messages` under its other name.
 #[utoipa::path(post, path = "/api/jobs/{id}/message", params(("id" = String, Path)), request_body = Speak,
-    responses((status = 200, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, body = Run), Problems))]
 pub async fn job_message(
     app: State<App>,
     caller: Caller,
@@ -243,15 +265,11 @@ pub async fn amend(
 
 fn created(app: &App, caller: &Caller, body: &CreateRun) -> Result<Created> {
     let user = caller.acts_for(body.user.as_deref())?;
-    if body.input.trim().is_empty() {
-        return Err(bad_request("`input` is empty".to_owned()));
-    }
+    check_text("input", &body.input)?;
     for (name, given) in
         [("user", &body.user), ("project", &body.project), ("session_key", &body.session_key)]
     {
-        if given.as_ref().is_some_and(|it| it.is_empty() || it.len() > NAME_MAX) {
-            return Err(bad_request(format!("`{name}` has 1 to {NAME_MAX} bytes")));
-        }
+        given.as_deref().map_or(Ok(()), |it| check_name(name, it))?;
     }
     let agent = match (&body.agent, &body.group) {
         (Some(agent), None) => AgentId(agent.clone()),

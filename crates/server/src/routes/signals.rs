@@ -2,20 +2,23 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use chancery_api::Problem;
+use chancery_api::Problems;
 use chancery_api::run::{Run, Signal};
 use chancery_domain::command;
 use chancery_domain::id::WaitKey;
 
 use crate::access::Caller;
 use crate::error::Result;
-use crate::extract::Body;
+use crate::extract::{Body, check_depth};
 use crate::router::App;
 use crate::routes::runs::amend;
 
+/// What the keys of permission requests begin with, and no other key does.
+const APPROVAL: &str = "cap-approval-";
+
 /// Ends the wait that the key names. Delivered again, it answers the same and changes nothing.
 #[utoipa::path(post, path = "/api/runs/{id}/signal", params(("id" = String, Path)), request_body = Signal,
-    responses((status = 200, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, body = Run), Problems))]
 pub async fn signal(
     State(app): State<App>,
     caller: Caller,
@@ -23,6 +26,10 @@ pub async fn signal(
     Body(body): Body<Signal>,
 ) -> Result<Json<Run>> {
     let row = caller.run(&app, &id).await?;
+    if body.correlation_key.starts_with(APPROVAL) {
+        caller.check_approver()?;
+    }
+    check_depth("payload", &body.payload)?;
     let (key, by) = (WaitKey(body.correlation_key), caller.actor());
     amend(&app, row.id, |history, events| {
         command::signal(history, events, &key, body.payload.clone(), by.clone())
@@ -32,7 +39,7 @@ pub async fn signal(
 
 /// `/api/runs/{id}/signal` under its other name.
 #[utoipa::path(post, path = "/api/jobs/{id}/signal", params(("id" = String, Path)), request_body = Signal,
-    responses((status = 200, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, body = Run), Problems))]
 pub async fn job_signal(
     app: State<App>,
     caller: Caller,

@@ -4,48 +4,31 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use chancery_api::token::{MadeToken, NewToken, Token};
-use chancery_api::{Page, Problem};
-use chancery_domain::id::{AgentId, TokenId};
+use chancery_api::{Page, Problems};
+use chancery_domain::id::TokenId;
 use chancery_runtime::clock;
-use chancery_store::token::TokenKind;
 
 use crate::access::Operator;
 use crate::error::{ApiError, Result};
-use crate::extract::{Body, bad_request};
+use crate::extract::Body;
 use crate::router::App;
 use crate::{tokens, view};
 
 /// Makes a token; its secret is shown this once.
 #[utoipa::path(post, path = "/api/tokens", request_body = NewToken,
-    responses((status = 201, body = MadeToken), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 201, body = MadeToken), Problems))]
 pub async fn make(
     State(app): State<App>,
     _: Operator,
     Body(body): Body<NewToken>,
 ) -> Result<(StatusCode, Json<MadeToken>)> {
-    let kind = match &*body.kind {
-        "human" => TokenKind::Human,
-        "service" => TokenKind::Service,
-        "agent" => TokenKind::Agent,
-        other => return Err(bad_request(format!("there is no kind of token `{other}`"))),
-    };
-    if body.name.trim().is_empty() || body.name.len() > 256 || body.name.contains('\0') {
-        return Err(bad_request("`name` has 1 to 256 characters".to_owned()));
-    }
-    if kind == TokenKind::Agent && app.org.role_of(&AgentId::from(&*body.name)).is_none() {
-        return Err(bad_request(format!("there is no agent `{}`", body.name)));
-    }
-    if kind != TokenKind::Human && body.operator || kind == TokenKind::Agent && body.approve {
-        return Err(bad_request(format!("a token of kind `{}` cannot hold that", body.kind)));
-    }
-    let (token, id) =
-        tokens::make(&app.store, kind, &body.name, body.operator, body.approve).await?;
-    Ok((StatusCode::CREATED, Json(MadeToken { token, id: id.to_string() })))
+    let made = tokens::make_as_asked(&app.store, &app.org, &body).await?;
+    Ok((StatusCode::CREATED, Json(made)))
 }
 
 /// Every token, without its secret.
 #[utoipa::path(get, path = "/api/tokens",
-    responses((status = 200, body = Page<Token>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, body = Page<Token>), Problems))]
 pub async fn list(State(app): State<App>, _: Operator) -> Result<Json<Page<Token>>> {
     let items = app.store.tokens().await?.into_iter().map(view::token).collect();
     Ok(Json(Page { items, next_cursor: None }))
@@ -53,7 +36,7 @@ pub async fn list(State(app): State<App>, _: Operator) -> Result<Json<Page<Token
 
 /// Makes a token worthless.
 #[utoipa::path(post, path = "/api/tokens/{id}/revoke", params(("id" = String, Path)),
-    responses((status = 200, body = Token), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, body = Token), Problems))]
 pub async fn revoke(
     State(app): State<App>,
     _: Operator,

@@ -1,0 +1,16 @@
+//! The real binary: what it prints, where, and with which exit code.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "cli/harness.rs"]
+mod harness;
+#[path = "cli/offline.rs"]
+mod offline;
+#[path = "cli/runs.rs"]
+mod runs;
+#[path = "cli/serving.rs"]
+mod serving;
+#[path = "cli/settings.rs"]
+mod settings;
+#[path = "cli/talk.rs"]
+mod talk;

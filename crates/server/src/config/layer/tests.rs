@@ -1,0 +1,114 @@
+//! Layers over layers, and what is refused.
+
+use super::*;
+
+fn loaded(
+    toml: &str,
+    environment: &[(&str, &str)],
+    flags: &str,
+) -> Result<(Config, Layers), ConfigError> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(FILE);
+    std::fs::write(&path, toml).unwrap();
+    let environment = environment.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+    load(Some(&path), environment, flags.parse().unwrap())
+}
+
+#[test]
+fn a_flag_beats_the_environment_beats_the_file_beats_the_default() {
+    let (config, layers) = loaded(
+        "workers = 1\nlisten = \"127.0.0.1:1\"\n[limits]\nattempts = 7",
+        &[
+            ("CHANCERY_WORKERS", "2"),
+            ("CHANCERY_LIMITS__LEASE_SECONDS", "4"),
+            ("CHANCERY_TOKEN", "x"),
+        ],
+        "workers = 3",
+    )
+    .unwrap();
+    assert_eq!(config.workers, 3);
+    assert_eq!(config.listen.port(), 1);
+    assert_eq!((config.limits.attempts, config.limits.lease_seconds), (7, 4));
+    assert_eq!(*layers.origin("workers"), Origin::Flag);
+    assert_eq!(
+        *layers.origin("limits.lease_seconds"),
+        Origin::Environment("CHANCERY_LIMITS__LEASE_SECONDS".to_owned())
+    );
+    assert_eq!(*layers.origin("limits.body_bytes"), Origin::Default);
+}
+
+#[test]
+fn an_unknown_key_is_refused_with_a_suggestion() {
+    let error = loaded("databse = \"x\"", &[], "").unwrap_err().to_string();
+    assert!(error.contains("unknown field `databse`"), "{error}");
+    assert!(error.contains("did you mean `database`?"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_with_a_sentence() {
+    for (toml, said) in [
+        ("database = \"mysql://x\"", "postgres://"),
+        ("[tiers]\nfast = \"nobody\"", "names model `nobody`"),
+        ("workers = \"many\"", "workers"),
+        ("listen = \"everywhere\"", "listen"),
+        ("not toml", "is not TOML"),
+        ("[isolation]\nmode = \"require\"", "cannot be met"),
+        ("[models.m]\nprovider = \"oracle\"", "oracle"),
+    ] {
+        let error = loaded(toml, &[], "").unwrap_err().to_string();
+        assert!(error.contains(said), "{toml}: {error}");
+        assert!(!error.contains('\n'), "{error}");
+    }
+}
+
+#[test]
+fn what_would_overflow_is_refused_with_its_range() {
+    for (toml, said) in [
+        ("workers = 0", "setting `workers` is 0; it can be 1 to 100000"),
+        (
+            "workers = 9223372036854775807",
+            "setting `workers` is 9223372036854775807; it can be 1 to 100000",
+        ),
+        (
+            "[limits]\nlease_seconds = 9223372036854775807",
+            "setting `limits.lease_seconds` is 9223372036854775807; it can be 1 to 86400",
+        ),
+        (
+            "[models.m]\nprovider = \"scripted\"\ntimeout_seconds = 0",
+            "setting `models.m.timeout_seconds` is 0; it can be 1 to 86400",
+        ),
+    ] {
+        assert_eq!(loaded(toml, &[], "").unwrap_err().to_string(), said);
+    }
+    assert!(loaded("workers = -1", &[], "").is_err());
+}
+
+#[test]
+fn a_name_with_a_dot_is_one_name() {
+    let toml = "[models.\"gpt-4.1\"]\nprovider = \"scripted\"\n[tiers]\nfast = \"gpt-4.1\"";
+    let (config, layers) = loaded(toml, &[], "").unwrap();
+    assert_eq!(config.models.keys().collect::<Vec<_>>(), ["gpt-4.1"]);
+    assert!(matches!(layers.origin("models.gpt-4.1.provider"), Origin::File(_)));
+}
+
+#[test]
+fn a_variable_is_read_as_what_its_setting_wants() {
+    let (config, layers) = loaded(
+        "[models.m]\nprovider = \"scripted\"",
+        &[
+            ("CHANCERY_DATA_DIR", "2026"),
+            ("CHANCERY_ADDR", "127.0.0.1:9"),
+            ("CHANCERY_MODELS__M__TEMPERATURE", "0.5"),
+            ("CHANCERY_MODELS__M__MODEL", "4"),
+        ],
+        "",
+    )
+    .unwrap();
+    assert_eq!((config.data, config.listen.port()), (PathBuf::from("2026"), 9));
+    let model = &config.models["m"];
+    assert_eq!((model.temperature, model.model.as_deref()), (Some(0.5), Some("4")));
+    let origin = Origin::Environment("CHANCERY_DATA_DIR".to_owned());
+    assert_eq!(*layers.origin("data"), origin);
+    let wrong = loaded("", &[("CHANCERY_WORKERS", "many")], "").unwrap_err().to_string();
+    assert!(wrong.starts_with("setting `workers` ($CHANCERY_WORKERS): "), "{wrong}");
+}

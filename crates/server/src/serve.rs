@@ -1,0 +1,104 @@
+//! The door itself: takes connections in and lets them out. What is said over them is the
+//! router's matter.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+/// A client that takes longer to send its headers, or to ask again over a connection that it
+/// keeps, is not a client.
+const HEADERS: Duration =
+    if cfg!(test) { Duration::from_millis(200) } else { Duration::from_secs(30) };
+/// Below the usual limit on open files, with room for the store and the tools. Further clients
+/// wait in the kernel's queue.
+const CONNECTIONS_MAX: usize = 900;
+/// What is wrong with taking in a connection (no files left) is not over at once.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Serves until `stop` fires, then lets requests under way end.
+pub async fn serve(listener: TcpListener, router: Router, stop: CancellationToken) {
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEADERS);
+    let graceful = GracefulShutdown::new();
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let place = tokio::select! {
+            place = places.clone().acquire_owned() => place,
+            () = stop.cancelled() => break,
+        };
+        let stream = tokio::select! {
+            stream = accept(&listener) => stream,
+            () = stop.cancelled() => break,
+        };
+        let service = TowerToHyperService::new(router.clone());
+        let connection = graceful.watch(builder.serve_connection(TokioIo::new(stream), service));
+        tokio::spawn(async move {
+            // How a client breaks off is its own affair.
+            let _ = connection.await;
+            drop(place);
+        });
+    }
+    drop(listener);
+    graceful.shutdown().await;
+}
+
+async fn accept(listener: &TcpListener) -> TcpStream {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                // Events are small and wanted now; without it they come all the same.
+                let _ = stream.set_nodelay(true);
+                return stream;
+            }
+            Err(error) => {
+                tracing::debug!(%error, "A connection could not be taken in: {error}");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_client_that_never_ends_its_headers_is_let_go() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let stop = CancellationToken::new();
+        let door = tokio::spawn(serve(listener, Router::new(), stop.clone()));
+        for sent in ["", "GET / HT", "GET / HTTP/1.1\r\nHost: x\r\nX-Slow: "] {
+            let mut slow = TcpStream::connect(address).await.unwrap();
+            slow.write_all(sent.as_bytes()).await.unwrap();
+            let mut said = Vec::new();
+            let read = slow.read_to_end(&mut said);
+            tokio::time::timeout(Duration::from_secs(5), read).await.unwrap().unwrap();
+            assert!(!String::from_utf8_lossy(&said).contains("200"), "{sent}");
+        }
+        stop.cancel();
+        tokio::time::timeout(Duration::from_secs(5), door).await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_quiet_connection_does_not_hold_up_the_end() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let stop = CancellationToken::new();
+        let door = tokio::spawn(serve(listener, Router::new(), stop.clone()));
+        let _quiet = TcpStream::connect(address).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        stop.cancel();
+        tokio::time::timeout(Duration::from_secs(2), door).await.unwrap().unwrap();
+    }
+}

@@ -1,0 +1,24 @@
+//! The HTTP API, over real sockets: what is promised, and what strangers try.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+#[path = "api/access.rs"]
+mod access;
+#[path = "api/bad_input.rs"]
+mod bad_input;
+#[path = "api/commands.rs"]
+mod commands;
+#[path = "api/create.rs"]
+mod create;
+#[path = "api/events.rs"]
+mod events;
+#[path = "api/harness.rs"]
+mod harness;
+#[path = "api/machine.rs"]
+mod machine;
+#[path = "api/postgres.rs"]
+mod postgres;
+#[path = "api/schemathesis.rs"]
+mod schemathesis;
+#[path = "api/stream.rs"]
+mod stream;

@@ -1,0 +1,104 @@
+//! The same on PostgreSQL, where several servers share what they know.
+
+use std::time::{Duration, Instant};
+
+use chancery_testkit::postgres::{PrivatePostgres, TestDatabase};
+use reqwest::Method;
+use serde_json::json;
+
+use crate::harness::{Server, answer, id};
+
+async fn on(url: String) -> Server {
+    Server::with(|config| config.database = Some(url)).await
+}
+
+#[tokio::test]
+async fn two_servers_are_one() {
+    let database = TestDatabase::create().await;
+    let (one, other) = (on(database.url()).await, on(database.url()).await);
+    let lin = one.human("lin").await;
+    let run = lin.waiting().await;
+    // What one is told, the other knows: a token of one, too.
+    let operator = one.caller(Some(&other.running.local_token));
+    assert_eq!(operator.get(&format!("/api/runs/{run}")).await.json()["user"], "lin");
+    let signal = json!({"correlation_key": "go", "payload": {"note": "company"}});
+    let path = format!("/api/jobs/{run}/signal");
+    assert_eq!(other.operator().post(&path, &signal).await.status, 200);
+    assert_eq!(lin.until(&run, "completed").await["output"], "went on with company");
+    assert_eq!(one.operator().post(&path, &signal).await.status, 200);
+    one.running.stop().await;
+    other.running.stop().await;
+}
+
+#[tokio::test]
+async fn odd_values_are_refused_here_as_they_are_on_sqlite() {
+    let database = TestDatabase::create().await;
+    let server = on(database.url()).await;
+    let operator = server.operator();
+    for body in [
+        json!({"agent": "pa", "input": "a\u{0}b"}),
+        json!({"agent": "pa", "input": "x", "user": "a\u{0}"}),
+        json!({"agent": "pa", "input": "x", "project": "a\u{0}"}),
+        json!({"agent": "pa", "input": "x", "session_key": "a\u{0}"}),
+    ] {
+        operator.post("/api/runs", &body).await.problem(400, "bad_request");
+    }
+    operator.get("/api/runs?agent=%00").await.problem(400, "bad_request");
+    for limit in ["0", "4294967295"] {
+        assert_eq!(operator.get(&format!("/api/runs?limit={limit}")).await.status, 200);
+    }
+    let run = operator.waiting().await;
+    let path = format!("/api/runs/{run}/events?after=18446744073709551615&limit=4294967295");
+    assert_eq!(operator.get(&path).await.json(), json!({"items": [], "next_cursor": null}));
+    // A payload is kept as it is: NUL characters and all.
+    let signal = json!({"correlation_key": "go", "payload": {"other": "a\u{0}b"}});
+    let signalled = operator.post(&format!("/api/runs/{run}/signal"), &signal).await;
+    assert_eq!(signalled.status, 200, "{signalled:?}");
+    let ended = operator.until(&run, "completed").await;
+    assert_eq!(ended["error"], json!(null));
+    server.running.stop().await;
+}
+
+#[tokio::test]
+async fn two_at_once_with_one_key_make_one_run_on_two_servers() {
+    let database = TestDatabase::create().await;
+    let (one, other) = (on(database.url()).await, on(database.url()).await);
+    let mut asked = tokio::task::JoinSet::new();
+    for n in 0..12 {
+        let caller = if n % 2 == 0 { one.operator() } else { other.operator() };
+        asked.spawn(async move {
+            let body = json!({"agent": "pa", "input": "once"});
+            let request = caller.request(Method::POST, "/api/runs").header("Idempotency-Key", "k");
+            answer(request.json(&body)).await
+        });
+    }
+    let answered = asked.join_all().await;
+    assert!(answered.iter().all(|it| it.status == 201), "{answered:?}");
+    let first = id(&answered[0].json());
+    assert!(answered.iter().all(|it| id(&it.json()) == first), "{answered:?}");
+    one.running.stop().await;
+    other.running.stop().await;
+}
+
+#[tokio::test]
+async fn readiness_follows_the_store() {
+    let mut postgres = PrivatePostgres::start().await;
+    let server = on(postgres.url()).await;
+    let run = server.operator().waiting().await;
+    assert_eq!(server.nobody().get("/readyz").await.status, 200);
+    postgres.stop().await;
+    let away = server.nobody().get("/readyz").await;
+    let detail = away.problem(503, "unavailable");
+    assert_eq!(detail, "the store is not available just now");
+    assert_eq!(server.nobody().get("/healthz").await.status, 200);
+    server.operator().get("/api/runs").await.problem(503, "unavailable");
+    server.operator().get("/metrics").await.problem(503, "unavailable");
+    postgres.start_again().await;
+    let began = Instant::now();
+    while server.nobody().get("/readyz").await.status != 200 {
+        assert!(began.elapsed() < Duration::from_secs(20));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(server.operator().until(&run, "waiting").await["attempt"], 1);
+    server.running.stop().await;
+}
