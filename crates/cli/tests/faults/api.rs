@@ -91,6 +91,18 @@ impl Api {
         self.try_post(&path, "-", &body).await.map(|(status, _)| status)
     }
 
+    /// The run's live events, from the first.
+    pub async fn follow(&self, id: &str) -> reqwest::Response {
+        let request = self.http.get(format!("{}/api/runs/{id}/events", self.url));
+        let request = request.bearer_auth(TOKEN).header("accept", "text/event-stream");
+        request.send().await.unwrap()
+    }
+
+    pub async fn metrics(&self) -> String {
+        let request = self.http.get(format!("{}/metrics", self.url)).bearer_auth(TOKEN);
+        request.send().await.unwrap().text().await.unwrap()
+    }
+
     /// Waits until the run has this status.
     pub async fn reaches(&self, id: &str, status: &str, patience: Duration) -> Value {
         let what = format!("{id} is not {status}");

@@ -94,7 +94,7 @@ impl House {
         if let Some(url) = &self.database {
             arguments.extend(["--database".to_owned(), url.clone()]);
         }
-        Start { arguments, environment: Vec::new() }
+        Start { launcher: Vec::new(), arguments, environment: Vec::new() }
     }
 
     pub async fn serve(&self, name: &str, model: &FakeModel) -> Server {

@@ -9,7 +9,9 @@ mod house;
 mod model;
 mod server;
 
+mod company;
 mod kills;
+mod paused;
 
 use std::time::{Duration, Instant};
 

@@ -15,6 +15,8 @@ const START_MAX: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone)]
 pub struct Start {
+    /// Put in front of the program: what it is started by.
+    pub launcher: Vec<String>,
     pub arguments: Vec<String>,
     pub environment: Vec<(String, String)>,
 }
@@ -31,8 +33,11 @@ impl Start {
     /// The program with nothing of ours in its environment that would change its settings.
     #[expect(clippy::disallowed_methods, reason = "what is tested here is a process")]
     pub fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_chancery"));
-        command.args(&self.arguments).env_clear();
+        let mut words = self.launcher.clone();
+        words.push(env!("CARGO_BIN_EXE_chancery").to_owned());
+        words.extend(self.arguments.clone());
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("CHANCERY_BOOTSTRAP_TOKEN", TOKEN);
         command.envs(self.environment.clone());
@@ -42,6 +47,11 @@ impl Start {
 
     /// Starts it, and waits until it is ready.
     pub async fn serve(&self) -> Server {
+        self.try_serve().await.expect("the server ended at once")
+    }
+
+    /// The same; `None` if it ends before.
+    pub async fn try_serve(&self) -> Option<Server> {
         let mut child = self.command().spawn().unwrap();
         let said: Arc<Mutex<Vec<String>>> = Arc::default();
         let stderr = child.stderr.take().unwrap();
@@ -52,17 +62,17 @@ impl Start {
             }
         });
         let mut server = Server { child, said, api: Api::at("") };
-        let url = until("the server did not say where it is", START_MAX, async || {
-            let found = server.said().iter().find_map(|it| api_line(it));
-            let ended = server.child.try_wait().unwrap();
-            assert!(found.is_some() || ended.is_none(), "{ended:?}: {:#?}", server.said());
-            found
-        });
-        let url = url.await;
-        server.api = Api::at(&url);
-        let api = server.api.clone();
-        until("the server is not ready", START_MAX, async || api.ready().await.then_some(())).await;
-        server
+        until("the server is not ready", START_MAX, async || {
+            if let Some(status) = server.ended() {
+                println!("a server ended before it was ready: {status}, {:?}", server.said());
+                return Some(false);
+            }
+            let url = server.said().iter().find_map(|it| api_line(it))?;
+            server.api = Api::at(&url);
+            server.api.ready().await.then_some(true)
+        })
+        .await
+        .then_some(server)
     }
 
     /// Starts it where it is expected to end by itself, and answers with its code and its words.
