@@ -182,19 +182,16 @@ async fn execute(
         () = reins.halt.cancelled() => return halted(journal).await,
     };
     for (call, done) in calls.iter().zip(done) {
-        end(journal, call, done)?;
+        match done {
+            Done::Result(result) => journal.record(CallEnded { call: call.id.clone(), result })?,
+            Done::Wait { key, timeout } => begin_wait(parts, journal, call, key, timeout).await?,
+        }
     }
     Ok(())
 }
 
-fn end(journal: &mut Journal<'_>, call: &Call, done: Done) -> Result<(), JournalError> {
-    match done {
-        Done::Result(result) => journal.record(CallEnded { call: call.id.clone(), result }),
-        Done::Wait { key, timeout } => begin_wait(journal, call, key, timeout),
-    }
-}
-
-fn begin_wait(
+async fn begin_wait(
+    parts: &Parts,
     journal: &mut Journal<'_>,
     call: &Call,
     key: WaitKey,
@@ -205,8 +202,11 @@ fn begin_wait(
         let result = CallResult::error("KEY_USED", text);
         return journal.record(CallEnded { call: call.id.clone(), result });
     }
-    // A time past the end of the calendar is no limit.
-    let until = timeout.and_then(|it| clock::now().checked_add(it).ok());
+    let until = match timeout {
+        None => None,
+        // By the clock that will judge it. A time past the end of the calendar is no limit.
+        Some(timeout) => parts.store.now().await?.checked_add(timeout).ok(),
+    };
     journal.record(WaitBegan { call: call.id.clone(), correlation_key: key, until })
 }
 

@@ -9,6 +9,7 @@ mod house;
 mod model;
 mod server;
 
+mod clock;
 mod company;
 mod kills;
 mod paused;
