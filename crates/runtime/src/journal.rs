@@ -26,6 +26,8 @@ pub struct Journal<'a> {
     history: Option<History>,
     context: Context,
     before: Vec<Exchange>,
+    /// How often in a row a call of unknown outcome was run again, and nothing came of it.
+    retries: u32,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +59,8 @@ impl<'a> Journal<'a> {
         let before = session_before(store, lease, created).await?;
         let history = History::fold(lease.run(), log)?;
         let context = follow(created, before.clone(), log);
-        Ok(Journal { store, lease, history: Some(history), context, before })
+        let retries = log.iter().fold(0, |retries, it| count_retries(retries, &it.event));
+        Ok(Journal { store, lease, history: Some(history), context, before, retries })
     }
 
     pub fn run(&self) -> Result<&Run, JournalError> {
@@ -72,11 +75,17 @@ impl<'a> Journal<'a> {
         &self.context
     }
 
+    /// How often in a row a call of unknown outcome was run again, and nothing came of it.
+    pub fn retries(&self) -> u32 {
+        self.retries
+    }
+
     pub fn record(&mut self, event: impl Into<Event>) -> Result<(), JournalError> {
         let event = event.into();
         let history = self.history.take().ok_or(JournalError::Overtaken)?;
         let history = history.record(event.clone())?;
         self.context.follow(&event);
+        self.retries = count_retries(self.retries, &event);
         self.history = Some(history);
         Ok(())
     }
@@ -141,6 +150,15 @@ impl<'a> Journal<'a> {
         }
         self.history = Some(history);
         if fits { Ok(()) } else { Err(JournalError::Overtaken) }
+    }
+}
+
+/// Running again is no progress, and neither is what others say meanwhile; all else is.
+fn count_retries(retries: u32, event: &Event) -> u32 {
+    match event {
+        Event::CallRetried(_) => retries + 1,
+        Event::CallStarted(_) | Event::UserSpoke(_) => retries,
+        _ => 0,
     }
 }
 

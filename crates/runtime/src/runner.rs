@@ -55,7 +55,7 @@ pub async fn drive(
 ) -> Result<Driven, JournalError> {
     let mut journal = Journal::open(&parts.store, lease, log).await?;
     if lease.failures() >= parts.limits.attempts {
-        give_up(&mut journal, lease)?;
+        give_up(&mut journal, lease.failures())?;
     }
     loop {
         let stepped = match journal.run()? {
@@ -220,8 +220,11 @@ fn settle_unknown(
     let id = call.id.clone();
     let spec = parts.tools.spec(&call.tool);
     let again = spec.is_some_and(|spec| spec.idempotent || spec.effect == Effect::Log);
-    match parts.limits.on_unknown_outcome {
-        _ if again => journal.record(CallRetried { call: id }),
+    // Each time it is run again the log grows, so these attempts are counted by the log.
+    let attempts = journal.retries() + 1;
+    let unknown = if again { UnknownOutcome::Retry } else { parts.limits.on_unknown_outcome };
+    match unknown {
+        UnknownOutcome::Retry if attempts >= parts.limits.attempts => give_up(journal, attempts),
         UnknownOutcome::Retry => journal.record(CallRetried { call: id }),
         UnknownOutcome::Fail => {
             let result =
@@ -268,14 +271,14 @@ async fn halted(journal: &mut Journal<'_>) -> Result<(), JournalError> {
     }
 }
 
-fn give_up(journal: &mut Journal<'_>, lease: &Lease) -> Result<(), JournalError> {
+fn give_up(journal: &mut Journal<'_>, attempts: u32) -> Result<(), JournalError> {
     match journal.run()? {
         Run::Pending | Run::Running(_) => {
             let error = format!(
-                "gave up after {} attempts that ended at the same place: the worker was lost or failed each time",
-                lease.failures()
+                "gave up after {attempts} attempts that ended at the same place: the worker was lost or failed each time"
             );
-            tracing::error!(run.id = %lease.run(), "Run {} {error}", lease.run());
+            let run = journal.history()?.id();
+            tracing::error!(run.id = %run, "Run {run} {error}");
             journal.record(Failed { error })
         }
         Run::Waiting(_) | Run::Finished(_) => Ok(()),

@@ -13,6 +13,7 @@ mod clock;
 mod company;
 mod kills;
 mod paused;
+mod poison;
 
 use std::time::{Duration, Instant};
 
