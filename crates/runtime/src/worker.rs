@@ -224,11 +224,9 @@ fn backoff(failures: u32) -> Duration {
 
 async fn beat(shared: Arc<Shared>) {
     let lease = shared.parts.limits.lease;
+    // Also while the server stops: steps in flight may outlast a lease, and hold it until they end.
     loop {
-        tokio::select! {
-            () = tokio::time::sleep(lease / 4) => {}
-            () = shared.stop.cancelled() => return,
-        }
+        tokio::time::sleep(lease / 4).await;
         let began = shared.pulse.started.elapsed();
         match shared.parts.store.beat(lease).await {
             Ok(()) => {
@@ -264,11 +262,7 @@ async fn rescue(shared: Arc<Shared>) {
 async fn watch(shared: Arc<Shared>) {
     let mut changes = shared.parts.store.bell().changes();
     loop {
-        let changed = tokio::select! {
-            changed = changes.recv() => changed,
-            () = shared.stop.cancelled() => return,
-        };
-        let suspects: Vec<RunId> = match changed {
+        let suspects: Vec<RunId> = match changes.recv().await {
             Ok(Changed::Driven(_)) => continue,
             Ok(Changed::Outside(run)) => {
                 shared.active().contains_key(&run).then_some(run).into_iter().collect()

@@ -14,6 +14,7 @@ mod company;
 mod kills;
 mod paused;
 mod poison;
+mod stop;
 
 use std::time::{Duration, Instant};
 
