@@ -167,7 +167,7 @@ async fn execute(
     if !in_log {
         journal.commit().await?;
         // A worker that slept past its lease may have been replaced: it must not act.
-        if !reins.alive.is_alive() {
+        if !reins.alive.is_alive() && !is_still_ours(parts, journal.lease()).await {
             reins.halt.cancel();
         }
     }
@@ -188,6 +188,13 @@ async fn execute(
         }
     }
     Ok(())
+}
+
+/// Whether a lease that ran out was left to us. Renewed first and looked at after, so that nobody
+/// takes it over in between.
+async fn is_still_ours(parts: &Parts, lease: &Lease) -> bool {
+    let renewed = parts.store.beat(parts.limits.lease).await;
+    renewed.is_ok() && parts.store.holds(lease).await.unwrap_or(false)
 }
 
 async fn begin_wait(

@@ -187,6 +187,11 @@ impl Store {
         if work {
             bell.ring_work();
         }
+        self.tell_others();
+    }
+
+    /// Wakes the other servers, if there can be any.
+    pub(crate) fn tell_others(&self) {
         if let Database::Postgres(postgres) = &self.inner.database {
             postgres.notify_others();
         }

@@ -98,6 +98,10 @@ impl Postgres {
         self.notify.notify_one();
     }
 
+    pub(crate) async fn notify_now(&self) -> Result<(), StoreError> {
+        wake::send(&self.pool).await
+    }
+
     pub(crate) fn close(&self) {
         for task in &self.tasks {
             task.abort();

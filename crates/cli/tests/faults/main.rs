@@ -12,6 +12,7 @@ mod server;
 mod clock;
 mod company;
 mod kills;
+mod outage;
 mod paused;
 mod poison;
 mod stop;

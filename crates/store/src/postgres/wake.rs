@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use tokio_postgres::AsyncMessage;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use crate::StoreError;
 use crate::bell::{Bell, Changed};
 
 const CHANNEL: &str = "chancery";
@@ -19,12 +20,15 @@ const DEBOUNCE: Duration = Duration::from_millis(10);
 pub(crate) async fn tell(pool: Pool, notify: Arc<Notify>) {
     loop {
         notify.notified().await;
-        if let Ok(client) = pool.get().await {
-            // They poll as well: a lost word costs a little time, nothing else.
-            let _ = client.batch_execute(&format!("NOTIFY {CHANNEL}")).await;
-        }
+        // They poll as well: a lost word costs a little time, nothing else.
+        let _ = send(&pool).await;
         tokio::time::sleep(DEBOUNCE).await;
     }
+}
+
+pub(crate) async fn send(pool: &Pool) -> Result<(), StoreError> {
+    let client = pool.get().await?;
+    Ok(client.batch_execute(&format!("NOTIFY {CHANNEL}")).await?)
 }
 
 /// Rings the bell when another server says so. Connects again for as long as it lives.
