@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::serve::ListenerExt as _;
 use chancery_runtime::tool::config::{Place, Report, build};
 use chancery_runtime::worker::Workers;
 use chancery_runtime::{Parts, clock};
@@ -96,6 +97,10 @@ pub async fn start(
         stop: stop.clone(),
         body_bytes: config.limits.body_bytes,
     };
+    // An event of a live stream is not held back for the next one.
+    let listener = listener.tap_io(|stream| {
+        let _ = stream.set_nodelay(true);
+    });
     let serving =
         axum::serve(listener, router(app)).with_graceful_shutdown(stop.clone().cancelled_owned());
     let door = tokio::spawn(async move { serving.await });
