@@ -33,7 +33,7 @@ pub(crate) struct Sqlite {
 
 /// A write, and what to do when it is durable or has failed. An error from the work fails the
 /// whole group, so it is for the database's own failures; a refusal is part of the answer.
-type Job = Box<dyn FnOnce(&Connection) -> rusqlite::Result<Answer> + Send>;
+type Job = Box<dyn FnOnce(&Connection) -> Result<Answer, StoreError> + Send>;
 type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 #[derive(Debug)]
@@ -74,19 +74,23 @@ impl Sqlite {
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
-        let job: Job = Box::new(move |connection| {
-            let value = work(connection)?;
-            Ok(Box::new(move |committed: Result<(), StoreError>| {
+        let job: Job = Box::new(move |connection| match work(connection) {
+            Ok(value) => Ok(Box::new(move |committed: Result<(), StoreError>| {
                 // The caller may be gone; what it asked for is done all the same.
                 let _ = reply.send(committed.map(|()| value));
-            }))
+            })),
+            Err(error) => {
+                let error = StoreError::from(error);
+                let _ = reply.send(Err(error.clone()));
+                Err(error)
+            }
         });
         {
             let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
             let jobs = jobs.as_ref().ok_or(StoreError::Closed)?;
             jobs.send(job).map_err(|_| StoreError::Closed)?;
         }
-        // A job whose own work failed is dropped with its reply.
+        // Dropped without an answer: its turn never came, for the group could not begin.
         answer.await.unwrap_or_else(|_| {
             Err(StoreError::Failed(
                 "the write was not made: the disk or the database refused it".to_owned(),

@@ -11,6 +11,7 @@ mod server;
 
 mod clock;
 mod company;
+mod disk;
 mod kills;
 mod outage;
 mod paused;
