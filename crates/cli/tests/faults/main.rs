@@ -17,6 +17,7 @@ mod outage;
 mod paused;
 mod poison;
 mod stop;
+mod waiting;
 
 use std::time::{Duration, Instant};
 

@@ -8,7 +8,7 @@ use chancery_testkit::fake_model::{Answer, Behaviour, FakeModel, Seen};
 
 pub async fn start(name: &'static str) -> FakeModel {
     let model = FakeModel::start().await.unwrap();
-    model.otherwise(move |_, seen| Behaviour::Stream(answer(name, seen)));
+    model.otherwise(move |_, seen| Behaviour::Plain(answer(name, seen)));
     model
 }
 
