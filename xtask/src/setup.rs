@@ -17,6 +17,8 @@ struct Need {
 const NEEDS: &[Need] = &[
     Need { package: "git", present: || answers("git", &["--version"]) },
     Need { package: "postgresql", present: || cluster::programs().is_some() },
+    // For the tests that set a server's clock back.
+    Need { package: "faketime", present: || answers("faketime", &["--version"]) },
     Need { package: "nodejs", present: || answers("node", &["--version"]) },
     Need { package: "npm", present: || answers("npm", &["--version"]) },
     // Debian ships the module `venv` without what it needs to work.

@@ -71,6 +71,10 @@ impl<'a> Journal<'a> {
         self.history.as_ref().ok_or(JournalError::Overtaken)
     }
 
+    pub fn lease(&self) -> &'a Lease {
+        self.lease
+    }
+
     pub fn context(&self) -> &Context {
         &self.context
     }

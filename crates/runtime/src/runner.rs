@@ -57,7 +57,7 @@ pub async fn drive(
 ) -> Result<Driven, JournalError> {
     let mut journal = Journal::open(&parts.store, lease, log).await?;
     if lease.failures() >= parts.limits.attempts {
-        give_up(&mut journal, lease)?;
+        give_up(&mut journal, lease.failures())?;
     }
     loop {
         let stepped = match journal.run()? {
@@ -175,7 +175,7 @@ async fn execute(
     if !in_log {
         journal.commit().await?;
         // A worker that slept past its lease may have been replaced: it must not act.
-        if !reins.pulse.is_alive() {
+        if !reins.pulse.is_alive() && !is_still_ours(parts, journal.lease()).await {
             reins.halt.cancel();
         }
     }
@@ -190,24 +190,32 @@ async fn execute(
         () = reins.halt.cancelled() => return halted(journal).await,
     };
     for (call, done) in calls.iter().zip(done) {
-        end(journal, call, done)?;
+        match done {
+            Done::Result(result) => {
+                count(&call.tool, &result);
+                journal.record(CallEnded { call: call.id.clone(), result })?;
+            }
+            Done::Wait { key, timeout } => begin_wait(parts, journal, call, key, timeout).await?,
+        }
     }
     Ok(())
 }
 
-fn end(journal: &mut Journal<'_>, call: &Call, done: Done) -> Result<(), JournalError> {
-    match done {
-        Done::Result(result) => {
-            let outcome = if result.is_error { "error" } else { "ok" };
-            let tool = call.tool.clone();
-            counter!("chancery_tool_calls_total", "tool" => tool, "result" => outcome).increment(1);
-            journal.record(CallEnded { call: call.id.clone(), result })
-        }
-        Done::Wait { key, timeout } => begin_wait(journal, call, key, timeout),
-    }
+fn count(tool: &str, result: &CallResult) {
+    let outcome = if result.is_error { "error" } else { "ok" };
+    let tool = tool.to_owned();
+    counter!("chancery_tool_calls_total", "tool" => tool, "result" => outcome).increment(1);
 }
 
-fn begin_wait(
+/// Whether a lease that ran out was left to us. Renewed first and looked at after, so that nobody
+/// takes it over in between.
+async fn is_still_ours(parts: &Parts, lease: &Lease) -> bool {
+    let renewed = parts.store.beat(parts.limits.lease).await;
+    renewed.is_ok() && parts.store.holds(lease).await.unwrap_or(false)
+}
+
+async fn begin_wait(
+    parts: &Parts,
     journal: &mut Journal<'_>,
     call: &Call,
     key: WaitKey,
@@ -218,8 +226,11 @@ fn begin_wait(
         let result = CallResult::error("KEY_USED", text);
         return journal.record(CallEnded { call: call.id.clone(), result });
     }
-    // A time past the end of the calendar is no limit.
-    let until = timeout.and_then(|it| clock::now().checked_add(it).ok());
+    let until = match timeout {
+        None => None,
+        // By the clock that will judge it. A time past the end of the calendar is no limit.
+        Some(timeout) => parts.store.now().await?.checked_add(timeout).ok(),
+    };
     journal.record(WaitBegan { call: call.id.clone(), correlation_key: key, until })
 }
 
@@ -235,11 +246,12 @@ fn settle_unknown(
     let id = call.id.clone();
     let spec = parts.tools.spec(&call.tool);
     let again = spec.is_some_and(|spec| spec.idempotent || spec.effect == Effect::Log);
-    let more = tries < parts.limits.attempts;
-    match parts.limits.on_unknown_outcome {
-        _ if again && more => journal.record(CallRetried { call: id }),
-        UnknownOutcome::Retry if more => journal.record(CallRetried { call: id }),
-        UnknownOutcome::Fail | UnknownOutcome::Retry => {
+    let unknown = if again { UnknownOutcome::Retry } else { parts.limits.on_unknown_outcome };
+    let attempts = tries + 1;
+    match unknown {
+        UnknownOutcome::Retry if attempts >= parts.limits.attempts => give_up(journal, attempts),
+        UnknownOutcome::Retry => journal.record(CallRetried { call: id }),
+        UnknownOutcome::Fail => {
             let result =
                 gate::refusal_result(&call.tool, &chancery_domain::batch::Refusal::Unknown);
             journal.record(CallEnded { call: id, result })
@@ -285,14 +297,14 @@ async fn halted(journal: &mut Journal<'_>) -> Result<(), JournalError> {
     }
 }
 
-fn give_up(journal: &mut Journal<'_>, lease: &Lease) -> Result<(), JournalError> {
+fn give_up(journal: &mut Journal<'_>, attempts: u32) -> Result<(), JournalError> {
     match journal.run()? {
         Run::Pending | Run::Running(_) => {
             let error = format!(
-                "gave up after {} attempts that ended at the same place: the worker was lost or failed each time",
-                lease.failures()
+                "gave up after {attempts} attempts that ended at the same place: the worker was lost or failed each time"
             );
-            tracing::error!(run.id = %lease.run(), "Run {} {error}", lease.run());
+            let run = journal.history()?.id();
+            tracing::error!(run.id = %run, "Run {run} {error}");
             journal.record(Failed { error })
         }
         Run::Waiting(_) | Run::Finished(_) => Ok(()),

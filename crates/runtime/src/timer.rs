@@ -37,11 +37,11 @@ async fn fire_due(store: &Store) -> Result<Duration, chancery_store::StoreError>
         let next = store.next_due().await?;
         return Ok(next.unwrap_or(LOOK).clamp(Duration::from_millis(1), LOOK));
     }
-    // What cannot be done now is not tried again at once.
     let mut pause = Duration::ZERO;
     for due in due {
         if let Err(error) = expire(store, &due).await {
             tracing::warn!(run.id = %due.run, %error, "A deadline of {} did not take effect: {error}", due.run);
+            // It is still due: without a pause we would do nothing else.
             pause = LOOK;
         }
     }

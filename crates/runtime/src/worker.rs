@@ -1,7 +1,7 @@
 //! Workers: claim, drive, release. With them go the heartbeat, the rescue of abandoned leases,
 //! the deadlines, and the watch for runs that were ended by another hand.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,6 +20,10 @@ use crate::{Parts, timer};
 
 /// Claims at one time: enough to keep up, few enough to leave some to others.
 const CLAIM_MAX: usize = 32;
+/// A claim whose answer was lost may have been made, or may be yet for this long.
+const DOUBT: Duration = Duration::from_secs(30);
+/// A heartbeat that failed is tried again soon: the lease runs.
+const BEAT_AGAIN: Duration = Duration::from_millis(200);
 /// Waking is a hint; this often we look without one.
 const POLL: Duration = Duration::from_secs(1);
 
@@ -35,7 +39,7 @@ struct Shared {
     parts: Parts,
     slots: Arc<Semaphore>,
     drives: TaskTracker,
-    /// What each run under way here is halted by.
+    /// The runs under way here.
     active: Mutex<HashMap<RunId, Active>>,
     stop: CancellationToken,
     pulse: Arc<Pulse>,
@@ -43,6 +47,7 @@ struct Shared {
     backlog: AtomicBool,
 }
 
+/// A run under way: which claim of it, and what halts it.
 #[derive(Debug)]
 struct Active {
     attempt: u64,
@@ -124,7 +129,14 @@ impl Workers {
 
 async fn dispatch(shared: Arc<Shared>) {
     let store = &shared.parts.store;
+    let mut doubtful: Option<Instant> = None;
     loop {
+        if doubtful.is_some_and(|since| since.elapsed() > DOUBT) {
+            doubtful = None;
+        }
+        if doubtful.is_some() {
+            free_lost_claims(&shared).await;
+        }
         let free = shared.slots.available_permits().min(CLAIM_MAX);
         let mut full = false;
         if free > 0 {
@@ -138,6 +150,7 @@ async fn dispatch(shared: Arc<Shared>) {
                 }
                 Err(error) => {
                     tracing::warn!(%error, "Runs could not be claimed: {error}");
+                    doubtful = Some(Instant::now());
                     tokio::time::sleep(Duration::from_millis(200)).await;
                 }
             }
@@ -155,12 +168,27 @@ async fn dispatch(shared: Arc<Shared>) {
     }
 }
 
+/// Frees the runs that the store says are ours and that nobody here drives: the answer to their
+/// claim was lost. Only the dispatcher claims, so whatever was claimed and answered is active.
+async fn free_lost_claims(shared: &Shared) {
+    let active: HashSet<RunId> = shared.active().keys().copied().collect();
+    match shared.parts.store.free_all_but(&active).await {
+        Ok(0) => {}
+        Ok(freed) => tracing::warn!(freed, "Freed {freed} runs whose claim was not answered"),
+        Err(error) => tracing::debug!(%error, "Lost claims are not freed yet: {error}"),
+    }
+}
+
 fn spawn_drive(shared: &Arc<Shared>, claimed: Claimed) {
     // Only the dispatcher takes places, so there is one.
     let place = shared.slots.clone().try_acquire_owned();
+    let (run, attempt) = (claimed.lease.run(), claimed.lease.attempt());
+    let halt = CancellationToken::new();
+    shared.active().insert(run, Active { attempt, halt: halt.clone() });
     let shared = shared.clone();
     shared.clone().drives.spawn(async move {
-        drive_one(&shared, claimed).await;
+        drive_one(&shared, claimed, halt).await;
+        shared.forget(run, attempt);
         drop(place);
         if shared.backlog.load(Ordering::Relaxed) {
             shared.parts.store.bell().ring_work();
@@ -168,18 +196,14 @@ fn spawn_drive(shared: &Arc<Shared>, claimed: Claimed) {
     });
 }
 
-async fn drive_one(shared: &Arc<Shared>, claimed: Claimed) {
+async fn drive_one(shared: &Arc<Shared>, claimed: Claimed, halt: CancellationToken) {
     let Claimed { lease, log } = claimed;
     let run = lease.run();
-    let halt = CancellationToken::new();
-    let attempt = lease.attempt();
-    shared.active().insert(run, Active { attempt, halt: halt.clone() });
     let reins = Reins { halt, stop: shared.stop.clone(), pulse: shared.pulse.clone() };
     let log = match log {
         Ok(log) => log,
         Err(error) => {
             tracing::error!(run.id = %run, %error, "The log of {run} cannot be read: {error}");
-            shared.forget(run, attempt);
             give_back(shared, lease, Release::Failure { pause: Duration::from_secs(60) }).await;
             return;
         }
@@ -192,16 +216,13 @@ async fn drive_one(shared: &Arc<Shared>, claimed: Claimed) {
             (driven, lease)
         })
     };
-    let driven = driving.await;
-    shared.forget(run, attempt);
-    match driven {
+    match driving.await {
         Ok((Ok(Driven::Parked), _)) => {}
         Ok((Ok(Driven::Handover), lease)) => give_back(shared, lease, Release::Handover).await,
         Ok((Err(JournalError::Append(AppendError::LeaseLost(_))), lease)) => {
             tracing::warn!(run.id = %run, "The lease on {run} is lost; this worker lets go of it");
-            // Where no other has taken it, this worker owns it still, and nobody would rescue it.
-            let pause = backoff(lease.failures());
-            give_back(shared, lease, Release::Failure { pause }).await;
+            // If nobody has taken it over, nobody would: to the others its owner lives.
+            give_back(shared, lease, Release::Handover).await;
         }
         Ok((Err(error), lease)) => {
             tracing::error!(run.id = %run, %error, "Run {run} could not be driven on: {error}");
@@ -243,25 +264,41 @@ fn backoff(failures: u32) -> Duration {
 
 async fn beat(shared: Arc<Shared>) {
     let lease = shared.parts.limits.lease;
+    let mut pause = lease / 4;
+    // Also while the server stops: steps in flight may outlast a lease, and hold it until they end.
     loop {
-        tokio::select! {
-            () = tokio::time::sleep(lease / 4) => {}
-            () = shared.stop.cancelled() => return,
-        }
+        tokio::time::sleep(pause).await;
         let began = shared.pulse.started.elapsed();
         match shared.parts.store.beat(lease).await {
             Ok(()) => {
+                pause = lease / 4;
+                let was_alive = shared.pulse.is_alive();
                 let began = u64::try_from(began.as_millis()).unwrap_or(u64::MAX);
                 shared.pulse.last_beat_ms.store(began, Ordering::Relaxed);
+                if !was_alive {
+                    tracing::warn!("The lease of this server ran out, and is renewed");
+                    halt_lost(&shared).await;
+                }
             }
-            Err(error) => tracing::warn!(%error, "The heartbeat failed: {error}"),
+            Err(error) => {
+                pause = (lease / 4).min(BEAT_AGAIN);
+                tracing::warn!(%error, "The heartbeat failed: {error}");
+            }
         }
-        if !shared.pulse.is_alive() && shared.parts.store.is_shared() {
-            tracing::warn!("The lease of this server ran out; it lets go of its runs");
-            for active in shared.active().values() {
+    }
+}
+
+/// After a time in which this server was not heard of: halts what others have taken over. What
+/// nobody took is still ours; no call of it could start meanwhile, for that needs the store.
+async fn halt_lost(shared: &Shared) {
+    match shared.parts.store.owned().await {
+        Ok(owned) => {
+            for (_, active) in shared.active().iter().filter(|(run, _)| !owned.contains(run)) {
                 active.halt.cancel();
             }
         }
+        // Each of them finds out when it writes.
+        Err(error) => tracing::debug!(%error, "What was lost is not known yet: {error}"),
     }
 }
 
@@ -283,11 +320,7 @@ async fn rescue(shared: Arc<Shared>) {
 async fn watch(shared: Arc<Shared>) {
     let mut changes = shared.parts.store.bell().changes();
     loop {
-        let changed = tokio::select! {
-            changed = changes.recv() => changed,
-            () = shared.stop.cancelled() => return,
-        };
-        let suspects: Vec<RunId> = match changed {
+        let suspects: Vec<RunId> = match changes.recv().await {
             Ok(Changed::Driven(_)) => continue,
             Ok(Changed::Outside(run)) => {
                 shared.active().contains_key(&run).then_some(run).into_iter().collect()
@@ -319,7 +352,7 @@ impl Shared {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A drive is over; a later one of the same run may be under way already.
+    /// This claim is no longer driven. A later claim of the same run may be.
     fn forget(&self, run: RunId, attempt: u64) {
         let mut active = self.active();
         if active.get(&run).is_some_and(|it| it.attempt == attempt) {

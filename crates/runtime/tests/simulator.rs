@@ -100,14 +100,14 @@ async fn a_poisonous_call_is_given_up() {
         // start in the others.
         let played = simulator.play(&poisonous, |life| match life {
             0 => Some((8, Fault::Crash)),
-            1..=3 => Some((4, Fault::Crash)),
+            1..=2 => Some((4, Fault::Crash)),
             _ => None,
         });
         let report = played.await.unwrap();
         let count = |kind| report.log.iter().filter(|it| **it == kind).count();
         assert_eq!(
             (count("tool.retried"), count("tool.started"), count("tool.finished"), report.status),
-            (3, 4, 1, "completed")
+            (2, 3, 0, "failed")
         );
     }
 }

@@ -212,6 +212,11 @@ impl Store {
         if work {
             bell.ring_work();
         }
+        self.tell_others(work);
+    }
+
+    /// Wakes the other servers, if there can be any.
+    pub(crate) fn tell_others(&self, work: bool) {
         if let Database::Postgres(postgres) = &self.inner.database {
             postgres.tell_others(work);
         }

@@ -98,6 +98,10 @@ impl Postgres {
         self.news.log_grew(work);
     }
 
+    pub(crate) async fn notify_now(&self) -> Result<(), StoreError> {
+        wake::send(&self.pool, true).await
+    }
+
     pub(crate) fn close(&self) {
         for task in &self.tasks {
             task.abort();

@@ -4,6 +4,7 @@
 //! fences the log, the owner tells the dead from the living. Workers renew one row of their own,
 //! not one a run. Where only one process can be (SQLite), every other owner is dead.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use chancery_domain::event::Recorded;
@@ -110,6 +111,7 @@ impl Store {
         )
         .await?;
         self.bell().ring_work();
+        self.tell_others(true);
         Ok(())
     }
 
@@ -129,6 +131,48 @@ impl Store {
         Ok(())
     }
 
+    /// The runs that this worker has a lease on.
+    pub async fn owned(&self) -> Result<HashSet<RunId>, StoreError> {
+        let me = Param::Uuid(self.worker().0);
+        let owned = self
+            .query("SELECT run_id FROM queue WHERE owner = $1", vec![me], |row| {
+                Ok(RunId(row.uuid(0)?))
+            })
+            .await?;
+        Ok(owned.into_iter().collect())
+    }
+
+    /// Whether a lease still holds.
+    pub async fn holds(&self, lease: &Lease) -> Result<bool, StoreError> {
+        let found = self
+            .query(
+                "SELECT h.attempt FROM queue q JOIN heads h ON h.run_id = q.run_id
+                 WHERE q.run_id = $1 AND q.owner = $2",
+                vec![Param::Uuid(lease.run.0), Param::Uuid(self.worker().0)],
+                |row| row.int(0),
+            )
+            .await?;
+        Ok(found.first() == Some(&(lease.attempt as i64)))
+    }
+
+    /// Frees what this worker owns and does not drive: claims whose answer never came. Nothing was
+    /// done with them, so nothing is counted against them. Answers how many there were.
+    pub async fn free_all_but(&self, driven: &HashSet<RunId>) -> Result<u64, StoreError> {
+        let mut freed = 0;
+        for run in self.owned().await?.difference(driven) {
+            freed += self
+                .execute(
+                    "UPDATE queue SET owner = NULL WHERE run_id = $1 AND owner = $2",
+                    vec![Param::Uuid(run.0), Param::Uuid(self.worker().0)],
+                )
+                .await?;
+        }
+        if freed > 0 {
+            self.bell().ring_work();
+        }
+        Ok(freed)
+    }
+
     /// Says that this worker lives, for the length of a lease from now.
     pub async fn beat(&self, lease: Duration) -> Result<(), StoreError> {
         let until = self.database_time().await? + lease.as_micros() as i64;
@@ -146,6 +190,10 @@ impl Store {
         let me = || Param::Uuid(self.worker().0);
         self.execute("UPDATE queue SET owner = NULL WHERE owner = $1", vec![me()]).await?;
         self.execute("DELETE FROM workers WHERE id = $1", vec![me()]).await?;
+        if let Database::Postgres(postgres) = &self.inner.database {
+            // Now: whoever would send it later is about to end.
+            postgres.notify_now().await?;
+        }
         Ok(())
     }
 
@@ -185,9 +233,10 @@ impl Store {
                    failures = CASE WHEN failed_seq = (SELECT seq FROM heads WHERE run_id = queue.run_id)
                      THEN failures + 1 ELSE 1 END,
                    failed_seq = (SELECT seq FROM heads WHERE run_id = queue.run_id)
-                 WHERE owner IS NOT NULL
+                 WHERE owner IS NOT NULL AND owner <> $2
                    AND NOT EXISTS (SELECT 1 FROM workers WHERE id = queue.owner AND alive_until > $1)",
-                vec![Param::Int(now)],
+                // Whoever asks lives: what it has is driven.
+                vec![Param::Int(now), Param::Uuid(self.worker().0)],
             )
             .await?;
         // The row outlives the lease by far: it costs nothing, and its absence says dead too.

@@ -116,8 +116,12 @@ impl Sqlite {
             let jobs = jobs.as_ref().ok_or(StoreError::Closed)?;
             jobs.send(job).map_err(|_| StoreError::Closed)?;
         }
-        // The writer ended with the job in its hands.
-        answer.await.unwrap_or(Err(StoreError::Closed))
+        // Dropped without an answer: its turn never came, for the group could not begin.
+        answer.await.unwrap_or_else(|_| {
+            Err(StoreError::Failed(
+                "the write was not made: the disk or the database refused it".to_owned(),
+            ))
+        })
     }
 
     pub(crate) async fn read<T: Send + 'static>(

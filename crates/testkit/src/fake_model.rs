@@ -27,6 +27,7 @@ use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::serve::ListenerExt as _;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use serde_json::Value;
@@ -161,6 +162,10 @@ impl FakeModel {
             .fallback(answer)
             .with_state(Arc::clone(&shared))
             .into_make_service_with_connect_info::<SocketAddr>();
+        // As real servers do: a piece is not held back for the next one.
+        let listener = listener.tap_io(|stream| {
+            let _ = stream.set_nodelay(true);
+        });
         let listening = tokio::spawn(async move {
             if let Err(error) = axum::serve(listener, router).await {
                 eprintln!("the fake model stopped: {error}");

@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use tokio_postgres::AsyncMessage;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use crate::StoreError;
 use crate::bell::{Bell, Changed};
 
 /// The queue has grown: someone may claim.
@@ -40,14 +41,17 @@ pub(crate) async fn tell(pool: Pool, news: Arc<News>) {
     loop {
         news.any.notified().await;
         let work = news.work.swap(false, Ordering::Relaxed);
-        let words =
-            if work { format!("NOTIFY {WORK}; NOTIFY {LOG}") } else { format!("NOTIFY {LOG}") };
-        if let Ok(client) = pool.get().await {
-            // They poll as well: a lost word costs a little time, nothing else.
-            let _ = client.batch_execute(&words).await;
-        }
+        // They poll as well: a lost word costs a little time, nothing else.
+        let _ = send(&pool, work).await;
         tokio::time::sleep(DEBOUNCE).await;
     }
+}
+
+/// Says it at once: for those who cannot wait until the teller comes to it.
+pub(crate) async fn send(pool: &Pool, work: bool) -> Result<(), StoreError> {
+    let client = pool.get().await?;
+    let words = if work { format!("NOTIFY {WORK}; NOTIFY {LOG}") } else { format!("NOTIFY {LOG}") };
+    Ok(client.batch_execute(&words).await?)
 }
 
 /// Rings the bell when another server says so. Connects again for as long as it lives.
