@@ -2,6 +2,7 @@
 
 mod layer;
 mod model;
+mod webhook;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use layer::{ConfigError, Layers, Origin, load};
 pub use model::{ModelConfig, Provider, build_models, describe_models};
+pub use webhook::WebhookConfig;
 
 /// Everything that can be set. Unknown keys are refused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,6 +42,8 @@ pub struct Config {
     pub models: BTreeMap<String, ModelConfig>,
     /// Which model a role's `model_tier` means: `capable`, `balanced`, `fast`.
     pub tiers: BTreeMap<String, String>,
+    /// Who is told when something happens to a run.
+    pub webhooks: BTreeMap<String, WebhookConfig>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -97,6 +101,7 @@ impl Default for Config {
             isolation: None,
             models: BTreeMap::new(),
             tiers: BTreeMap::new(),
+            webhooks: BTreeMap::new(),
         }
     }
 }

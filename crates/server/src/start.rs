@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use chancery_runtime::courier::deliver;
 use chancery_runtime::tool::config::{Place, Report, build};
 use chancery_runtime::worker::Workers;
 use chancery_runtime::{Parts, clock};
@@ -91,6 +92,8 @@ pub async fn start(
     let (local_token, _) = tokens::make(&store, TokenKind::Human, "operator", true, true).await?;
     let local = local.write(address, &local_token)?;
 
+    let (subscriptions, addresses) = config.subscriptions();
+    store.subscribe(subscriptions);
     let parts = Parts {
         store: store.clone(),
         org: org.clone(),
@@ -100,6 +103,7 @@ pub async fn start(
     };
     let workers = Workers::start(parts).await?;
     let stop = CancellationToken::new();
+    tokio::spawn(deliver(store.clone(), addresses, stop.clone()));
     let app = App {
         store: store.clone(),
         org,

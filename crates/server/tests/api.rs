@@ -22,3 +22,5 @@ mod postgres;
 mod schemathesis;
 #[path = "api/stream.rs"]
 mod stream;
+#[path = "api/webhooks.rs"]
+mod webhooks;

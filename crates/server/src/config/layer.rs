@@ -245,6 +245,7 @@ fn nearest(given: &str) -> Option<String> {
 
 fn check(config: &Config) -> Result<(), ConfigError> {
     check_ranges(config)?;
+    super::webhook::check(config)?;
     for (tier, model) in &config.tiers {
         if !config.models.contains_key(model) {
             return Err(ConfigError::Meaning(format!(
