@@ -62,13 +62,13 @@ pub fn bad_request(detail: String) -> ApiError {
     ApiError::BadRequest { code: "bad_request", detail }
 }
 
-/// Text that somebody wrote: there is some, and a database can keep it.
+/// Text that somebody wrote: there is some, and it is text.
 pub fn check_text(name: &str, text: &str) -> Result<()> {
     if text.trim().is_empty() {
         return Err(bad_request(format!("`{name}` is empty")));
     }
     if text.contains('\0') {
-        return Err(bad_request(format!("`{name}` has a NUL character, which cannot be kept")));
+        return Err(bad_request(format!("`{name}` has a NUL character")));
     }
     Ok(())
 }

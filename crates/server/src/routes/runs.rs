@@ -158,17 +158,28 @@ pub async fn events(
         .get(header::ACCEPT)
         .and_then(|it| it.to_str().ok())
         .is_some_and(|it| it.contains("text/event-stream"));
-    let last = stream::last_event_id(&headers)?;
-    let after = params.cursor.or(params.after).unwrap_or(0);
+    let last = place("Last-Event-ID", stream::last_event_id(&headers)?)?;
+    let after = place("after", params.after)?;
+    let after = place("cursor", params.cursor)?.or(after).unwrap_or(0);
     if live {
-        return Ok(stream::live(app, row.id, last.unwrap_or(after).min(SEQ_MAX)));
+        return Ok(stream::live(app, row.id, last.unwrap_or(after)));
     }
     let limit = params.limit.unwrap_or(1000).clamp(1, 1000);
-    let found = app.store.events(row.id, after.min(SEQ_MAX), limit).await?;
+    let found = app.store.events(row.id, after, limit).await?;
     let full = found.len() == limit as usize;
     let next_cursor = found.last().filter(|_| full).map(|it| it.seq.to_string());
     let items = found.into_iter().map(view::event).collect::<Result<Vec<Event>>>()?;
     Ok(Json(Page { items, next_cursor }).into_response())
+}
+
+/// A place that a log can have: a larger number would wrap around in the store.
+fn place(name: &str, given: Option<u64>) -> Result<Option<u64>> {
+    match given {
+        Some(given) if given > SEQ_MAX => {
+            Err(bad_request(format!("`{name}` is at most {SEQ_MAX}")))
+        }
+        given => Ok(given),
+    }
 }
 
 /// The run with its children, recursively.

@@ -64,12 +64,21 @@ async fn places_beyond_every_log_are_beyond_this_one() {
     let operator = server.operator();
     let run = operator.waiting().await;
     let path = format!("/api/runs/{run}/events");
-    for after in ["1000", "9223372036854775807", "9223372036854775808", "18446744073709551615"] {
+    for after in ["1000", "9223372036854775807"] {
         let page = operator.get(&format!("{path}?after={after}")).await;
         assert_eq!(page.json(), json!({"items": [], "next_cursor": null}), "{after}");
     }
     assert_eq!(operator.get(&format!("{path}?limit=4294967295")).await.status, 200);
-    for query in ["after=-1", "after=18446744073709551616", "after=x", "limit=-1", "before=1"] {
+    for query in [
+        "after=-1",
+        // These would wrap around in a store that counts with 63 bits.
+        "after=9223372036854775808",
+        "cursor=18446744073709551615",
+        "after=18446744073709551616",
+        "after=x",
+        "limit=-1",
+        "before=1",
+    ] {
         operator.get(&format!("{path}?{query}")).await.problem(400, "bad_request");
     }
     server.running.stop().await;

@@ -24,38 +24,96 @@ include-name = ["POST /api/runs/{id}/signal", "POST /api/jobs/{id}/signal"]
 checks.ensure_resource_availability.enabled = false
 "#;
 
+const REVOKE: &str = "/api/tokens/{id}/revoke";
+
 #[tokio::test(flavor = "multi_thread")]
 async fn heavy_schemathesis_finds_nothing() {
     let program = mcp_servers::schemathesis().unwrap();
     let server = Server::start().await;
-    // Some runs to find.
-    server.operator().waiting().await;
-    server.operator().run("hello").await;
-    let token = json!({"kind": "human", "name": "tester", "operator": true});
-    let secret = server.operator().post("/api/tokens", &token).await.json()["token"].clone();
-    let secret = secret.as_str().unwrap();
-    let dir = server.data.path();
-    let config = dir.join("schemathesis.toml");
-    std::fs::write(&config, CONFIG).unwrap();
-    // Apart, for whoever tries everything revokes the token that they try it with.
-    let revoke = "/api/tokens/{id}/revoke";
-    for (which, seconds) in [("--exclude-path", "20"), ("--include-path", "5")] {
+    let tester = json!({"kind": "human", "name": "tester", "operator": true});
+    let made = server.operator().post("/api/tokens", &tester).await.json();
+    let secret = made["token"].as_str().unwrap();
+    // Once with whatever ids it makes up or finds. Whoever tries everything revokes the token
+    // that they try it with: that one is left for last.
+    let made_up =
+        Tried { config: CONFIG.to_owned(), which: ["--exclude-path", REVOKE], seconds: "14" };
+    made_up.run(&program, &server, secret).await;
+    // And once with ids of what is there, for else nearly all of it is "not found".
+    let operator = server.operator();
+    let (waits, cancelled) = (operator.waiting().await, operator.waiting().await);
+    let there = Tried {
+        config: format!("{CONFIG}{}", ids(&server, &waits, &cancelled).await),
+        which: ["--include-path-regex", "/api/(runs|jobs)/.id"],
+        seconds: "14",
+    };
+    there.run(&program, &server, secret).await;
+    // It got through to them: one was cancelled, the other was spoken to and waits still.
+    operator.until(&cancelled, "cancelled").await;
+    operator.until(&waits, "waiting").await;
+    let events = operator.get(&format!("/api/runs/{waits}/events")).await.text;
+    assert!(events.contains("message.user"), "{events}");
+    let other = json!({"kind": "human", "name": "revoked"});
+    let other = server.operator().post("/api/tokens", &other).await.json()["id"].clone();
+    let revoked = Tried {
+        config: format!("{CONFIG}{}", id_for(&[REVOKE], other.as_str().unwrap())),
+        which: ["--include-path", REVOKE],
+        seconds: "3",
+    };
+    revoked.run(&program, &server, secret).await;
+    let tokens = operator.get("/api/tokens").await.json();
+    let found = tokens["items"].as_array().unwrap().iter().find(|it| it["id"] == other).cloned();
+    assert!(found.is_some_and(|it| it["revoked_at"].is_string()), "{tokens}");
+    assert_eq!(server.nobody().get("/readyz").await.status, 200);
+    server.running.stop().await;
+}
+
+/// A run for those that leave it as it waits, one to cancel, and one that has ended.
+async fn ids(server: &Server, waits: &str, cancelled: &str) -> String {
+    let operator = server.operator();
+    let ended = crate::harness::id(&operator.run("hello").await);
+    operator.until(&ended, "completed").await;
+    let run = |rest: &str| format!("/api/runs/{{id}}{rest}");
+    let rest = ["", "/events", "/tree", "/messages", "/signal"].map(run);
+    let mut paths: Vec<&str> = rest.iter().map(String::as_str).collect();
+    paths.extend(["/api/jobs/{id}/message", "/api/jobs/{id}/signal"]);
+    let (cancel, resume) = (run("/cancel"), run("/resume"));
+    [(paths, waits), (vec![&*cancel], cancelled), (vec![&*resume], &*ended)]
+        .iter()
+        .map(|(paths, id)| id_for(paths, id))
+        .collect()
+}
+
+fn id_for(paths: &[&str], id: &str) -> String {
+    format!("\n[[operations]]\ninclude-path = {paths:?}\nparameters = {{ \"path.id\" = {id:?} }}\n")
+}
+
+struct Tried {
+    config: String,
+    which: [&'static str; 2],
+    seconds: &'static str,
+}
+
+impl Tried {
+    /// Returns if it found nothing.
+    async fn run(&self, program: &Path, server: &Server, secret: &str) {
+        let dir = server.data.path();
+        let config = dir.join("schemathesis.toml");
+        std::fs::write(&config, &self.config).unwrap();
         let url = format!("{}/openapi.json", server.running.url());
-        let mut command = command(&program);
+        let mut command = command(program);
         command.current_dir(dir).env("HYPOTHESIS_STORAGE_DIRECTORY", dir);
-        command.arg("--config-file").arg(&config).args(["run", &url, which, revoke]);
+        command.arg("--config-file").arg(&config).args(["run", &url]).args(self.which);
         command.args(["-H", &format!("Authorization: Bearer {secret}")]);
         command.args(["--max-examples", "20", "--seed", "7", "--no-color"]);
-        command.args(["--max-time", seconds, "--request-timeout", "10"]);
+        command.args(["--max-time", self.seconds, "--request-timeout", "10"]);
         command.args(["--suppress-health-check", "all", "--generation-database", "none"]);
         let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
-        let warned = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{said}\n{warned}");
+        assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+        // With a token that is worth nothing, nothing would have been found either.
+        assert_eq!(server.caller(Some(secret)).get("/api/tokens").await.status, 200, "{said}");
         println!("{said}");
     }
-    assert_eq!(server.nobody().get("/readyz").await.status, 200);
-    server.running.stop().await;
 }
 
 #[expect(clippy::disallowed_methods, reason = "a program of the test's, not of an agent's")]

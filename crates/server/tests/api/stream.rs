@@ -117,11 +117,11 @@ async fn a_stream_is_taken_up_anywhere_without_gap_or_double() {
         let rest = Live::open(&operator, &run, Some(&last.to_string())).await.rest().await;
         assert_eq!(rest, whole[last..], "{last}");
     }
-    // Beyond the end, and beyond every number that a store can count to.
-    for last in ["1000", "18446744073709551615"] {
+    // Beyond the end, as far as a store can count.
+    for last in ["1000", "9223372036854775807"] {
         assert_eq!(Live::open(&operator, &run, Some(last)).await.rest().await, []);
     }
-    for bad in ["x", "-1", "1.5", "", "18446744073709551616"] {
+    for bad in ["x", "-1", "1.5", "", "9223372036854775808", "18446744073709551616"] {
         let path = format!("/api/runs/{run}/events");
         let request = operator.request(Method::GET, &path).header("Accept", "text/event-stream");
         answer(request.header("Last-Event-ID", bad)).await.problem(400, "bad_request");
