@@ -3,6 +3,8 @@
 //!
 //! Tests that load the machine have `heavy_` in their name; nextest runs them one at a time.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "what goes wrong in a test panics")]
+
 mod api;
 mod audit;
 mod house;

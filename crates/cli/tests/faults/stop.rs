@@ -31,7 +31,7 @@ async fn stop_in_the_middle(lease_seconds: u64) -> Duration {
     assert_eq!(status.code(), Some(0), "{:#?}", first.said());
     let gone = Instant::now();
     println!("the server ended {:.2?} after SIGTERM", told.elapsed());
-    let figures = settle_and_audit(&house, &second.api, &[run.clone()]).await;
+    let figures = settle_and_audit(&house, &second.api, std::slice::from_ref(&run)).await;
     let went_on = gone.elapsed();
     println!("the second server was done {went_on:.2?} after that: {figures:?}");
     assert_eq!((figures.finished, figures.unknown), (2, 0), "the step in flight was lost");
