@@ -47,11 +47,11 @@ async fn heavy_schemathesis_finds_nothing() {
         seconds: "14",
     };
     there.run(&program, &server, secret).await;
-    // It got through to them: one was cancelled, the other was spoken to and waits still.
+    // It got through to them: one was cancelled, the other was spoken to or signalled.
     operator.until(&cancelled, "cancelled").await;
-    operator.until(&waits, "waiting").await;
     let events = operator.get(&format!("/api/runs/{waits}/events")).await.text;
-    assert!(events.contains("message.user"), "{events}");
+    let reached = events.contains("message.user") || events.contains("signal.received");
+    assert!(reached, "{events}");
     let other = json!({"kind": "human", "name": "revoked"});
     let other = server.operator().post("/api/tokens", &other).await.json()["id"].clone();
     let revoked = Tried {
