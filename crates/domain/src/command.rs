@@ -105,6 +105,18 @@ pub fn signal(
     }
 }
 
+/// The keys that would end the wait that a run is in.
+pub fn awaited_keys(history: &History, events: &[Recorded]) -> Vec<WaitKey> {
+    match history.run() {
+        Run::Waiting(Wait::Signal { key, .. }) => vec![key.clone()],
+        Run::Waiting(Wait::Permissions(batch)) => {
+            let questions = Questions::of(history.id(), events);
+            batch.asked().map(|(call, _)| questions.key(batch.message(), &call.id)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// No payload means approved.
 fn decision(payload: &Value) -> Result<Decision, Refusal> {
     if payload.is_null() {

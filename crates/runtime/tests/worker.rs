@@ -48,10 +48,13 @@ async fn a_worker_alone_needs_no_pulse() {
     assert_eq!(rests, ("completed".to_owned(), 1));
 }
 
-/// In company it takes its lease for lost and does not act. Where no other has taken the run, it
-/// comes back to the queue, and a person is asked about the call.
+/// In company it acts only where it finds that nobody has taken the run; where it does not act, the
+/// run comes back to the queue, and a person is asked about the call.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_worker_without_a_pulse_neither_acts_nor_strands_its_runs() {
-    let rests = drive_without_a_pulse(Home::postgres().await).await;
-    assert_eq!(rests, ("waiting".to_owned(), 0));
+async fn a_worker_without_a_pulse_neither_strands_its_runs_nor_acts_twice() {
+    let (status, effects) = drive_without_a_pulse(Home::postgres().await).await;
+    assert!(
+        matches!((&*status, effects), ("completed", 1) | ("waiting", 0 | 1)),
+        "{status} {effects}"
+    );
 }

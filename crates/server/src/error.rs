@@ -36,6 +36,8 @@ pub enum ApiError {
     /// Why is in the log, not on the wire.
     #[error("the store is not available just now")]
     Unavailable(String),
+    #[error("the store cannot write: the disk is full")]
+    DiskFull,
     /// A mistake of ours: the detail is in the log, not on the wire.
     #[error("something went wrong in the server")]
     Internal(String),
@@ -56,7 +58,9 @@ impl ApiError {
             ApiError::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
             ApiError::Slow => (StatusCode::REQUEST_TIMEOUT, "too_slow"),
             ApiError::Unreadable(status) => (*status, "unreadable"),
-            ApiError::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
+            ApiError::Unavailable(_) | ApiError::DiskFull => {
+                (StatusCode::SERVICE_UNAVAILABLE, "unavailable")
+            }
             ApiError::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
         }
     }
@@ -131,6 +135,7 @@ pub async fn as_problem(response: Response) -> Response {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> ApiError {
         match error {
+            StoreError::DiskFull => ApiError::DiskFull,
             StoreError::Unreachable(_) | StoreError::Failed(_) | StoreError::Closed => {
                 ApiError::Unavailable(error.to_string())
             }

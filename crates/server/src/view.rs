@@ -2,9 +2,10 @@
 
 use chancery_api::run::{DelegatedPermissions, Event, Run, Tree, Usage, Wait};
 use chancery_api::token;
+use chancery_domain::command;
 use chancery_domain::event::Recorded;
 use chancery_domain::history::History;
-use chancery_domain::id::{RunId, permission_key};
+use chancery_domain::id::RunId;
 use chancery_domain::policy::Bounds;
 use chancery_domain::run;
 use chancery_store::read::RunRow;
@@ -53,18 +54,14 @@ pub fn bounds(given: DelegatedPermissions) -> Bounds {
 }
 
 /// What would end the wait that a run is in.
-pub fn wait(history: &History) -> Option<Wait> {
-    match history.run() {
-        run::Run::Waiting(run::Wait::Signal { key, until, .. }) => {
-            Some(Wait { correlation_keys: vec![key.to_string()], until: *until })
-        }
-        run::Run::Waiting(run::Wait::Permissions(batch)) => {
-            let key = |call| permission_key(history.id(), batch.message(), call).to_string();
-            let correlation_keys = batch.asked().map(|(call, _)| key(&call.id)).collect();
-            Some(Wait { correlation_keys, until: None })
-        }
-        _ => None,
-    }
+pub fn wait(history: &History, events: &[Recorded]) -> Option<Wait> {
+    let run::Run::Waiting(waiting) = history.run() else { return None };
+    let until = match waiting {
+        run::Wait::Signal { until, .. } => *until,
+        run::Wait::Permissions(_) => None,
+    };
+    let keys = command::awaited_keys(history, events);
+    Some(Wait { correlation_keys: keys.into_iter().map(|it| it.0).collect(), until })
 }
 
 pub fn event(recorded: Recorded) -> Result<Event> {

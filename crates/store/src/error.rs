@@ -8,6 +8,8 @@ pub enum StoreError {
     /// The disk is full, a file is damaged, a statement is refused.
     #[error("the store failed: {0}")]
     Failed(String),
+    #[error("the store failed: the disk is full")]
+    DiskFull,
     /// The database cannot be reached, and may be again.
     #[error("the database cannot be reached: {0}")]
     Unreachable(String),
@@ -48,9 +50,7 @@ pub enum OpenError {
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> StoreError {
         match error.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::DiskFull) => {
-                StoreError::Failed("the disk is full".to_owned())
-            }
+            Some(rusqlite::ErrorCode::DiskFull) => StoreError::DiskFull,
             _ => StoreError::Failed(error.to_string()),
         }
     }
@@ -58,6 +58,9 @@ impl From<rusqlite::Error> for StoreError {
 
 impl From<tokio_postgres::Error> for StoreError {
     fn from(error: tokio_postgres::Error) -> StoreError {
+        if error.code() == Some(&tokio_postgres::error::SqlState::DISK_FULL) {
+            return StoreError::DiskFull;
+        }
         use std::error::Error as _;
         let said = match error.source() {
             Some(source) => format!("{error}: {source}"),

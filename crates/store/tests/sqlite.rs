@@ -109,8 +109,8 @@ async fn a_full_disk_is_said_and_survived() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_that_cannot_grow_is_survived() {
     let dir = fast_dir();
-    // Ignoring the signal makes the write fail instead; 600 kB is room for a start and some.
-    let mut child = child("limited", dir.path(), "trap '' XFSZ; ulimit -f 600;");
+    // Ignoring the signal makes the write fail instead; 800 kB is room for a start and some.
+    let mut child = child("limited", dir.path(), "trap '' XFSZ; ulimit -f 800;");
     let lines: Vec<String> =
         BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok).collect();
     assert!(child.wait().unwrap().success(), "{lines:#?}");

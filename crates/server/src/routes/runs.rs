@@ -350,7 +350,7 @@ async fn shown(app: &App, row: RunRow) -> Result<Run> {
         let events = app.store.events(id, 0, u32::MAX).await?;
         let history =
             History::fold(id, &events).map_err(|it| ApiError::Internal(it.to_string()))?;
-        run.wait = view::wait(&history);
+        run.wait = view::wait(&history, &events);
     }
     Ok(run)
 }

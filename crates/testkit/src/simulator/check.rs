@@ -70,6 +70,8 @@ pub fn orphans_surfaced(
             }),
             Event::CallRetried(e) if e.call == orphan.call => Some("retried"),
             Event::PermissionRequested(e) if e.call == orphan.call => Some("asked"),
+            // Given up after too many tries: the run fails with it.
+            Event::Failed(_) => Some("failed"),
             Event::Cancelled(_) => Some("cancelled"),
             _ => None,
         });
