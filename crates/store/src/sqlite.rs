@@ -23,7 +23,7 @@ use crate::{OpenError, StoreError};
 /// More than this many writes in one transaction make the first of them wait too long.
 const GROUP_MAX: usize = 512;
 /// How long the writer looks for work before it sleeps.
-const SPIN: Duration = Duration::from_micros(30);
+const SPIN: Duration = Duration::from_micros(150);
 /// How long a group that nobody waits for stays open to others.
 const LINGER: Duration = Duration::from_millis(1);
 /// Reads at one time; more wait their turn.
@@ -185,7 +185,8 @@ fn next_job(queue: &mpsc::Receiver<Job>) -> Option<Job> {
     while began.elapsed() < SPIN {
         match queue.try_recv() {
             Ok(job) => return Some(job),
-            Err(mpsc::TryRecvError::Empty) => std::hint::spin_loop(),
+            // Whoever else wants the processor has it: they may be bringing the job.
+            Err(mpsc::TryRecvError::Empty) => std::thread::yield_now(),
             Err(mpsc::TryRecvError::Disconnected) => return None,
         }
     }

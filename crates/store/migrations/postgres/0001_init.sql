@@ -50,7 +50,12 @@ CREATE TABLE queue (
   owner UUID,
   failures BIGINT NOT NULL DEFAULT 0,
   failed_seq BIGINT NOT NULL DEFAULT 0
-) WITH (fillfactor = 50);
+) WITH (
+  fillfactor = 50,
+  -- Rows come and go all the time: what is gone must not stand in a claim's way.
+  autovacuum_vacuum_scale_factor = 0,
+  autovacuum_vacuum_threshold = 1000
+);
 CREATE INDEX queue_ready ON queue (ready_at, run_id) WHERE owner IS NULL;
 CREATE INDEX queue_owner ON queue (owner) WHERE owner IS NOT NULL;
 
