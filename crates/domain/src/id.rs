@@ -45,7 +45,7 @@ macro_rules! made_ids {
                 given
                     .strip_prefix($prefix)
                     // The simple form only: one id has one spelling.
-                    .filter(|rest| rest.len() == 32)
+                    .filter(|rest| rest.len() == 32 && !rest.bytes().any(|it| it.is_ascii_uppercase()))
                     .and_then(|rest| Uuid::try_parse(rest).ok())
                     .map($name)
                     .ok_or_else(|| BadId { given: given.chars().take(64).collect(), prefix: $prefix })
@@ -157,6 +157,7 @@ mod tests {
             "run_00000000-0000-0000-0000-000000000007",
             "msg_00000000000000000000000000000007",
             "run_{00000000000000000000000000000007}",
+            "run_0000000000000000000000000000000A",
             "run_",
             "",
         ] {

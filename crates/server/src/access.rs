@@ -82,26 +82,35 @@ impl Caller {
         }
     }
 
-    /// Whose runs the caller sees; `None`: everyone's. Agents see none.
+    /// Who owns what the caller starts. A service is no person, whatever it is called.
+    fn own(&self) -> UserId {
+        match self.token.kind {
+            TokenKind::Service => UserId(format!("service:{}", self.token.name)),
+            TokenKind::Human | TokenKind::Agent => UserId(self.token.name.clone()),
+        }
+    }
+
+    /// Whose runs the caller sees; `None`: everyone's, for operators, and for services that
+    /// answer what runs ask. Agents see none.
     pub fn sees(&self) -> Result<Option<UserId>> {
         match self.token.kind {
             TokenKind::Agent => {
                 Err(ApiError::Forbidden("an agent's token is not for runs".to_owned()))
             }
-            TokenKind::Service => Ok(None),
+            TokenKind::Service if self.token.approve => Ok(None),
             TokenKind::Human if self.token.operator => Ok(None),
-            TokenKind::Human => Ok(Some(UserId(self.token.name.clone()))),
+            TokenKind::Human | TokenKind::Service => Ok(Some(self.own())),
         }
     }
 
     /// On whose behalf the caller acts, given whom it named.
     pub fn acts_for(&self, named: Option<&str>) -> Result<UserId> {
-        let own = self.token.name.as_str();
-        match (self.sees()?, named) {
-            (_, None) => Ok(UserId::from(own)),
-            (None, Some(user)) => Ok(UserId::from(user)),
-            (Some(_), Some(user)) if user == own => Ok(UserId::from(own)),
-            (Some(_), Some(_)) => {
+        self.sees()?;
+        let own = self.own();
+        match named {
+            None => Ok(own),
+            Some(user) if self.token.operator || user == own.as_str() => Ok(UserId::from(user)),
+            Some(_) => {
                 Err(ApiError::Forbidden("only an operator acts for another user".to_owned()))
             }
         }
@@ -116,7 +125,7 @@ impl Caller {
             Ok(id) => id,
             Err(_) => {
                 let (from, to) = prefix_range(given).ok_or_else(missing)?;
-                match app.store.runs_between(from, to).await?.as_slice() {
+                match app.store.runs_between(from, to, sees.as_ref()).await?.as_slice() {
                     [only] => *only,
                     _ => return Err(missing()),
                 }

@@ -102,11 +102,19 @@ impl Store {
         self.query(sql, vec![Param::Uuid(root.0), Param::Int(i64::from(limit))], run).await
     }
 
-    /// The runs whose id begins as given, at most two: enough to tell one from several.
-    pub async fn runs_between(&self, from: RunId, to: RunId) -> Result<Vec<RunId>, StoreError> {
+    /// The runs whose id lies between, of one user or of all, at most two: enough to tell one from
+    /// several.
+    pub async fn runs_between(
+        &self,
+        from: RunId,
+        to: RunId,
+        user: Option<&UserId>,
+    ) -> Result<Vec<RunId>, StoreError> {
+        let user = user.map_or("", UserId::as_str).to_owned();
         self.query(
-            "SELECT id FROM runs WHERE id >= $1 AND id <= $2 ORDER BY id LIMIT 2",
-            vec![Param::Uuid(from.0), Param::Uuid(to.0)],
+            "SELECT id FROM runs WHERE id >= $1 AND id <= $2 AND ($3 = '' OR user_id = $3)
+             ORDER BY id LIMIT 2",
+            vec![Param::Uuid(from.0), Param::Uuid(to.0), Param::Text(user)],
             |row| Ok(RunId(row.uuid(0)?)),
         )
         .await

@@ -146,16 +146,19 @@ async fn the_run_of_another_user_is_not_there() {
 }
 
 #[tokio::test]
-async fn an_operator_and_a_service_act_for_a_user_whom_they_name() {
+async fn only_an_operator_acts_for_a_user_whom_they_name() {
     let server = Server::start().await;
     let lin = server.human("lin").await;
     let service = server.holder(json!({"kind": "service", "name": "ci"})).await;
     let new = |user: &str| json!({"agent": "pa", "input": "x", "user": user});
-    for caller in [server.operator(), service] {
-        let made = caller.post("/api/runs", &new("lin")).await;
-        assert_eq!((made.status, &made.json()["user"]), (201, &json!("lin")));
-        assert_eq!(lin.get(&format!("/api/runs/{}", id(&made.json()))).await.status, 200);
-    }
+    let made = server.operator().post("/api/runs", &new("lin")).await;
+    assert_eq!((made.status, &made.json()["user"]), (201, &json!("lin")));
+    let of_lin = format!("/api/runs/{}", id(&made.json()));
+    assert_eq!(lin.get(&of_lin).await.status, 200);
+    // A service is no person: it has runs of its own, and sees no other.
+    service.post("/api/runs", &new("lin")).await.problem(403, "forbidden");
+    service.get(&of_lin).await.problem(404, "not_found");
+    assert_eq!(service.run("x").await["user"], "service:ci");
     assert_eq!(lin.post("/api/runs", &new("lin")).await.status, 201);
     lin.post("/api/runs", &new("max")).await.problem(403, "forbidden");
     assert_eq!(server.operator().run("x").await["user"], "operator");
@@ -205,8 +208,8 @@ async fn a_token_that_could_not_hold_what_is_asked_is_not_made() {
 #[tokio::test]
 async fn a_service_answers_for_people_only_with_the_permission() {
     let server = Server::start().await;
-    let run = server.operator().waiting().await;
     let plain = server.holder(json!({"kind": "service", "name": "ci"})).await;
+    let run = plain.waiting().await;
     let approver = server.holder(json!({"kind": "service", "name": "ok", "approve": true})).await;
     let path = format!("/api/runs/{run}/signal");
     let key = json!({"correlation_key": format!("cap-approval-{run}:msg:call")});

@@ -133,7 +133,7 @@ pub async fn a_run_is_found_by_how_its_id_begins(home: &Home) {
         let mut history = History::create(run(id), created("x"));
         store.create(&history.change().unwrap(), None, clock::now()).await.unwrap();
     }
-    let between = async |from, to| store.runs_between(run(from), run(to)).await.unwrap();
+    let between = async |from, to| store.runs_between(run(from), run(to), None).await.unwrap();
     assert_eq!(between(ids[0], ids[0]).await, [run(ids[0])]);
     assert_eq!(between(0x0b << 120, (0x0c << 120) - 1).await, [run(ids[2])]);
     assert_eq!(between(0x0a << 120, (0x0b << 120) - 1).await, [run(ids[0]), run(ids[1])]);
