@@ -48,10 +48,12 @@ fn findings(files: &[SourceFile]) -> Vec<Finding> {
     findings
 }
 
-/// Where the workspace is: the parent of this package.
-pub fn root() -> &'static Path {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    package.parent().unwrap_or(package)
+/// Where the workspace is: the parent of this package. Asked of the cargo that runs us, not of the
+/// one that built us: two checkouts may share what was built.
+pub fn root() -> PathBuf {
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let package = package.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+    package.parent().map_or(package.clone(), Path::to_owned)
 }
 
 /// What git tracks or would, if it were added.

@@ -1,5 +1,6 @@
 //! The adapters against a server that behaves well and badly, over real sockets. What holds for
-//! both protocols is checked for both.
+//! both protocols is checked for both. Long because it is one list of behaviours, and a new one belongs
+//! beside its likes.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 

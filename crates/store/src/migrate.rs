@@ -66,7 +66,8 @@ mod tests {
     #[test]
     fn both_databases_have_the_same_migrations_by_number_and_name() {
         let names = |folder: &str| {
-            let dir = format!("{}/migrations/{folder}", env!("CARGO_MANIFEST_DIR"));
+            let package = std::env::var("CARGO_MANIFEST_DIR").unwrap();
+            let dir = format!("{package}/migrations/{folder}");
             let mut names: Vec<String> = std::fs::read_dir(dir)
                 .unwrap()
                 .map(|it| it.unwrap().file_name().into_string().unwrap())

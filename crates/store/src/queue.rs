@@ -67,6 +67,15 @@ pub(crate) struct ClaimedRow {
 /// been set back: it is due.
 pub(crate) const PAUSE_MAX: Duration = Duration::from_secs(15 * 60);
 
+/// One more claim that ended badly, counted as long as the log does not move.
+macro_rules! count_failure {
+    () => {
+        "failures = CASE WHEN failed_seq = (SELECT seq FROM heads WHERE run_id = queue.run_id)
+           THEN failures + 1 ELSE 1 END,
+         failed_seq = (SELECT seq FROM heads WHERE run_id = queue.run_id)"
+    };
+}
+
 impl Store {
     /// Takes up to `limit` runs that want a worker. Readers may see it a moment later: a lease
     /// need not survive a crash, so it shares the commit of what comes next.
@@ -119,11 +128,11 @@ impl Store {
     pub async fn disown(&self, run: RunId, pause: Duration) -> Result<(), StoreError> {
         let ready_at = self.database_time().await? + pause.min(PAUSE_MAX).as_micros() as i64;
         self.execute(
-            "UPDATE queue SET owner = NULL, ready_at = $1,
-               failures = CASE WHEN failed_seq = (SELECT seq FROM heads WHERE run_id = queue.run_id)
-                 THEN failures + 1 ELSE 1 END,
-               failed_seq = (SELECT seq FROM heads WHERE run_id = queue.run_id)
-             WHERE run_id = $2 AND owner = $3",
+            concat!(
+                "UPDATE queue SET owner = NULL, ready_at = $1, ",
+                count_failure!(),
+                " WHERE run_id = $2 AND owner = $3"
+            ),
             vec![Param::Int(ready_at), Param::Uuid(run.0), Param::Uuid(self.worker().0)],
         )
         .await?;
@@ -213,11 +222,11 @@ impl Store {
         let me = Param::Uuid(self.worker().0);
         let rescued = self
             .execute(
-                "UPDATE queue SET owner = NULL, ready_at = 0,
-                   failures = CASE WHEN failed_seq = (SELECT seq FROM heads WHERE run_id = queue.run_id)
-                     THEN failures + 1 ELSE 1 END,
-                   failed_seq = (SELECT seq FROM heads WHERE run_id = queue.run_id)
-                 WHERE owner IS NOT NULL AND owner <> $1",
+                concat!(
+                    "UPDATE queue SET owner = NULL, ready_at = 0, ",
+                    count_failure!(),
+                    " WHERE owner IS NOT NULL AND owner <> $1"
+                ),
                 vec![me.clone()],
             )
             .await?;
@@ -229,12 +238,12 @@ impl Store {
         let now = self.database_time().await?;
         let rescued = self
             .execute(
-                "UPDATE queue SET owner = NULL, ready_at = 0,
-                   failures = CASE WHEN failed_seq = (SELECT seq FROM heads WHERE run_id = queue.run_id)
-                     THEN failures + 1 ELSE 1 END,
-                   failed_seq = (SELECT seq FROM heads WHERE run_id = queue.run_id)
-                 WHERE owner IS NOT NULL AND owner <> $2
-                   AND NOT EXISTS (SELECT 1 FROM workers WHERE id = queue.owner AND alive_until > $1)",
+                concat!(
+                    "UPDATE queue SET owner = NULL, ready_at = 0, ",
+                    count_failure!(),
+                    " WHERE owner IS NOT NULL AND owner <> $2
+                        AND NOT EXISTS (SELECT 1 FROM workers WHERE id = queue.owner AND alive_until > $1)"
+                ),
                 // Whoever asks lives: what it has is driven.
                 vec![Param::Int(now), Param::Uuid(self.worker().0)],
             )
