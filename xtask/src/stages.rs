@@ -68,6 +68,8 @@ impl Stages {
 fn cargo(words: &str) -> Result<Command> {
     let mut cargo = command("cargo");
     cargo.args(words.split(' ')).current_dir(tidy::root());
+    // What an earlier checkout built remembers where that one was.
+    cargo.env("INSTA_WORKSPACE_ROOT", tidy::root());
     if std::env::var_os("CARGO_TARGET_DIR").is_none() {
         cargo.env("CARGO_TARGET_DIR", target_dir()?);
     }
