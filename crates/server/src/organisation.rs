@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use chancery_domain::id::{AgentId, RoleId};
-use chancery_domain::org::{Org, Role};
-use chancery_domain::policy::Bounds;
+use chancery_domain::id::AgentId;
+use chancery_domain::org::{Agent, Org, Role};
 use chancery_runtime::tool::config::ToolsConfig;
 use serde::Deserialize;
 
@@ -80,12 +79,13 @@ fn roles(text: &str) -> Result<Org, StartError> {
     let file: RolesFile = serde_saphyr::from_str(text)
         .map_err(|it| StartError::Org(format!("`roles.yaml`: {it}")))?;
     let roles = file.roles.into_iter().map(|(id, entry)| Role {
-        id: RoleId(id),
         prompt: entry.prompt,
         model_tier: entry.model_tier.unwrap_or_else(|| "balanced".to_owned()),
-        bounds: Bounds { allowed_tools: entry.tools, denied_tools: entry.deny_tools },
+        tools: entry.tools.map(|it| it.into_iter().map(Into::into).collect()),
+        deny_tools: entry.deny_tools.into_iter().map(Into::into).collect(),
+        ..Role::unlimited(&id)
     });
-    let agents = file.agents.into_iter().map(|(id, entry)| (AgentId(id), RoleId(entry.role)));
+    let agents = file.agents.into_iter().map(|(id, entry)| (AgentId(id), Agent::of(&entry.role)));
     Org::new(roles, agents).map_err(|lost| {
         let lost: Vec<String> = lost
             .iter()
@@ -97,6 +97,6 @@ fn roles(text: &str) -> Result<Org, StartError> {
 
 fn built_in() -> Org {
     let role = Role { prompt: PERSONAL_PROMPT.to_owned(), ..Role::unlimited("personal_agent") };
-    let pa = (AgentId::from("pa"), role.id.clone());
+    let pa = (AgentId::from("pa"), Agent::of(role.id.as_str()));
     Org::new([role], [pa]).unwrap_or_default()
 }
