@@ -106,7 +106,7 @@ impl Run {
                 Run::Running(Work::Execute(batch.retried(&it.call)?))
             }
             (Run::Running(Work::Execute(batch)), E::PermissionRequested(it)) => {
-                batch.reopened(&it.call.id, it.ruling, it.request.clone())?.into()
+                batch.reopened(&it.call, it.ruling, it.request.clone())?.into()
             }
             (Run::Running(Work::Execute(batch)), E::WaitBegan(it)) => Run::Waiting(Wait::Signal {
                 key: it.correlation_key.clone(),

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use chancery_domain::batch::{Batch, Clearance, Permit, Refusal, Settled, Turn};
 use chancery_domain::event::{
     BatchClosed, BatchProposed, Call, CallEnded, CallRefused, CallResult, CallRetried, CallStarted,
-    Completed, Failed, PermissionRequested, Recorded, Started, WaitBegan,
+    Completed, Failed, PermissionRequested, Recorded, Request as Question, Started, WaitBegan,
 };
 use chancery_domain::id::{
     MessageId, WaitKey, again_key, idempotency_key, permission_key, recover_key,
 };
-use chancery_domain::policy::Ruling;
+use chancery_domain::policy::{Reason, Ruling};
 use chancery_domain::run::{Run, Work};
 use chancery_store::queue::Lease;
 use futures_util::future::join_all;
@@ -108,9 +108,7 @@ pub async fn drive(
                         Again::Ask { ruling, reasons } => {
                             let key = asked_key(&journal, message, &call, clearance)?;
                             let request = gatehouse.request(&call, ruling, key).await;
-                            let asked =
-                                PermissionRequested { message, call, ruling, reasons, request };
-                            journal.record(asked)
+                            journal.record(asked(message, &call, ruling, reasons, request))
                         }
                     }
                 }
@@ -295,7 +293,7 @@ async fn settle_unknown(
             let gatehouse = gatehouse(parts, &authority, journal)?;
             let request = gatehouse.recover_request(&call, key).await;
             let (ruling, reasons) = (Ruling::RequireHuman, Vec::new());
-            journal.record(PermissionRequested { message, call, ruling, reasons, request })
+            journal.record(asked(message, &call, ruling, reasons, request))
         }
     }
 }
@@ -343,6 +341,17 @@ fn gatehouse<'g>(
         delegated: authority.delegation(created),
         now: clock::now(),
     })
+}
+
+fn asked(
+    message: MessageId,
+    call: &Call,
+    ruling: Ruling,
+    reasons: Vec<Reason>,
+    request: Arc<Question>,
+) -> PermissionRequested {
+    let Call { id: call, tool, arguments } = call.clone();
+    PermissionRequested { message, call, tool, arguments, ruling, reasons, request }
 }
 
 /// The key of a question about a call that is about to run: its own, unless that was answered.
