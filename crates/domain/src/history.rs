@@ -4,6 +4,7 @@
 //! each of them to the state first. The store takes nothing else, so what is in the log is legal.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -15,6 +16,8 @@ use crate::run::{Illegal, Run, Wait};
 #[derive(Debug)]
 pub struct History {
     id: RunId,
+    /// What the run was made with.
+    created: Arc<Created>,
     /// Events recorded, staged ones included.
     seq: u64,
     run: Run,
@@ -29,6 +32,7 @@ pub struct History {
 #[derive(Debug)]
 pub struct Change {
     run: RunId,
+    created: Arc<Created>,
     expected_seq: u64,
     events: Vec<Event>,
     before: Posture,
@@ -63,8 +67,9 @@ impl History {
             wants_worker: false,
             deadline: None,
         };
-        let staged = vec![Event::Created(created)];
-        History { id, seq: 1, run: Run::Pending, staged, waited: BTreeSet::new(), before }
+        let staged = vec![Event::Created(created.clone())];
+        let (created, run, waited) = (Arc::new(created), Run::Pending, BTreeSet::new());
+        History { id, created, seq: 1, run, staged, waited, before }
     }
 
     pub fn fold(id: RunId, events: &[Recorded]) -> Result<History, FoldError> {
@@ -72,6 +77,9 @@ impl History {
         let illegal = |seq, source| FoldError::Illegal { run: id, seq, source };
         let mut waited = BTreeSet::new();
         let mut run = Run::begin(&first.event).map_err(|it| illegal(1, it))?;
+        // Nothing else begins a run.
+        let Event::Created(created) = &first.event else { return Err(FoldError::Empty(id)) };
+        let created = Arc::new(created.clone());
         let mut seq = 1;
         if first.seq != 1 {
             return Err(FoldError::Gap { run: id, expected: 1, found: first.seq });
@@ -85,7 +93,7 @@ impl History {
             seq += 1;
         }
         let before = Posture::of(&run);
-        Ok(History { id, seq, run, staged: Vec::new(), waited, before })
+        Ok(History { id, created, seq, run, staged: Vec::new(), waited, before })
     }
 
     pub fn id(&self) -> RunId {
@@ -138,7 +146,8 @@ impl History {
         let before = std::mem::replace(&mut self.before, after.clone());
         let events = std::mem::take(&mut self.staged);
         let expected_seq = self.seq - events.len() as u64;
-        Some(Change { run: self.id, expected_seq, events, before, after })
+        let created = self.created.clone();
+        Some(Change { run: self.id, created, expected_seq, events, before, after })
     }
 
     pub fn staged(&self) -> &[Event] {
@@ -163,6 +172,11 @@ fn note_key(waited: &mut BTreeSet<WaitKey>, event: &Event) -> Result<(), Illegal
 impl Change {
     pub fn run(&self) -> RunId {
         self.run
+    }
+
+    /// What the run was made with.
+    pub fn created(&self) -> &Created {
+        &self.created
     }
 
     /// The number of events that the log must hold for this change to be appended.
