@@ -68,8 +68,8 @@ impl History {
             deadline: None,
         };
         let staged = vec![Event::Created(created.clone())];
-        let (created, waited) = (Arc::new(created), BTreeSet::new());
-        History { id, created, seq: 1, run: Run::Pending, staged, waited, before }
+        let (created, run, waited) = (Arc::new(created), Run::Pending, BTreeSet::new());
+        History { id, created, seq: 1, run, staged, waited, before }
     }
 
     pub fn fold(id: RunId, events: &[Recorded]) -> Result<History, FoldError> {
@@ -77,6 +77,9 @@ impl History {
         let illegal = |seq, source| FoldError::Illegal { run: id, seq, source };
         let mut waited = BTreeSet::new();
         let mut run = Run::begin(&first.event).map_err(|it| illegal(1, it))?;
+        // Nothing else begins a run.
+        let Event::Created(created) = &first.event else { return Err(FoldError::Empty(id)) };
+        let created = Arc::new(created.clone());
         let mut seq = 1;
         if first.seq != 1 {
             return Err(FoldError::Gap { run: id, expected: 1, found: first.seq });
@@ -89,8 +92,7 @@ impl History {
             run = run.apply(&it.event).map_err(|source| illegal(it.seq, source))?;
             seq += 1;
         }
-        let Event::Created(created) = &first.event else { return Err(FoldError::Empty(id)) };
-        let (before, created) = (Posture::of(&run), Arc::new(created.clone()));
+        let before = Posture::of(&run);
         Ok(History { id, created, seq, run, staged: Vec::new(), waited, before })
     }
 
@@ -178,6 +180,7 @@ impl Change {
         self.run
     }
 
+    /// What the run was made with.
     pub fn created(&self) -> &Created {
         &self.created
     }

@@ -1,6 +1,6 @@
 //! The write path of runs: [`Store::append`] and, for a run's first event, [`Store::create`].
-//! Events, projections, queue row and timer are one transaction; nothing updates or deletes an
-//! event.
+//! Events, projections, queue row, timer and audit are one transaction; nothing updates or deletes
+//! an event.
 
 use chancery_domain::event::{Event, Recorded};
 use chancery_domain::history::{Change, History};

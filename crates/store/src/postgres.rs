@@ -5,6 +5,7 @@
 //! after the commit and debounced (inside the append it would cost nine tenths of the speed);
 //! it carries no data, and everything works by polling without it.
 
+mod audit;
 mod claim;
 mod create;
 mod flush;
@@ -39,6 +40,7 @@ const MIGRATION_LOCK: i64 = 0x6368_616e_6365_7279;
 pub(crate) struct Postgres {
     pool: Pool,
     flushers: Vec<mpsc::UnboundedSender<flush::Flush>>,
+    auditor: mpsc::UnboundedSender<audit::Alone>,
     news: Arc<wake::News>,
     tasks: Vec<tokio::task::AbortHandle>,
 }
@@ -58,10 +60,12 @@ impl Postgres {
             tasks.push(tokio::spawn(flush::flush_loop(pool.clone(), queue)).abort_handle());
             flushers.push(sender);
         }
+        let (auditor, queue) = mpsc::unbounded_channel();
+        tasks.push(tokio::spawn(audit::audit_loop(pool.clone(), queue)).abort_handle());
         let news = Arc::new(wake::News::default());
         tasks.push(tokio::spawn(wake::tell(pool.clone(), news.clone())).abort_handle());
         tasks.push(tokio::spawn(wake::listen(config, tls, bell)).abort_handle());
-        Ok(Postgres { pool, flushers, news, tasks })
+        Ok(Postgres { pool, flushers, auditor, news, tasks })
     }
 
     pub(crate) async fn append(&self, change: Prepared) -> Result<Verdict, StoreError> {
@@ -154,10 +158,12 @@ fn pool(config: tokio_postgres::Config, tls: MakeRustlsConnect) -> Result<Pool, 
         .runtime(deadpool_postgres::Runtime::Tokio1)
         .create_timeout(Some(Duration::from_secs(10)))
         .wait_timeout(Some(OUTAGE_MAX))
-        // What a commit answers for is on disk, whatever the database's default is.
+        // What a commit answers for is on disk, whatever the database's default is. A process that
+        // stands still in the middle of a transaction does not keep the others from theirs.
         .post_create(Hook::async_fn(|client, _| {
             Box::pin(async move {
-                let set = "SET synchronous_commit = on; SET application_name = 'chancery'";
+                let set = "SET synchronous_commit = on; SET application_name = 'chancery';
+                    SET idle_in_transaction_session_timeout = '0s'";
                 client.batch_execute(set).await.map_err(HookError::Backend)
             })
         }))

@@ -21,6 +21,16 @@ macro_rules! on_both {
 }
 
 on_both! {
+    audit:
+        an_empty_chain_holds
+        an_entry_says_what_it_was_told
+        an_append_brings_its_entry
+        an_append_that_is_refused_writes_no_entry
+        tokens_are_made_and_revoked_in_the_audit
+        the_chain_holds_whoever_writes_at_once
+        entries_are_found_by_filter_and_page
+        odd_and_large_entries_are_kept
+        a_crash_loses_and_doubles_no_entry;
     log:
         an_append_is_held_to_its_place_in_the_log
         there_is_no_appending_to_no_run

@@ -22,6 +22,7 @@ use chancery_runtime::clock;
 use chancery_runtime::journal::JournalError;
 use chancery_runtime::runner::{self, Reins};
 use chancery_runtime::worker::Pulse;
+use chancery_store::audit::AuditFilter;
 use chancery_store::fault::Fuse;
 use chancery_store::log::Amendment;
 use chancery_store::queue::Release;
@@ -364,6 +365,12 @@ impl Game<'_> {
         check::orphans_surfaced(&log, orphans, self.scenario).map_err(told)?;
         if let Some(wrong) = self.world.violations().first() {
             return Err(told(wrong.clone()));
+        }
+        let mine = AuditFilter { run: Some(self.run), ..AuditFilter::default() };
+        let audited = self.store.audit_after(&mine, 0, 100).await.map_err(|it| it.to_string())?;
+        let cancelled = log.iter().filter(|it| matches!(it.event, Event::Cancelled(_))).count();
+        if audited.len() != cancelled {
+            return Err(told(format!("{} entries in the audit, not {cancelled}", audited.len())));
         }
         let outputs = log
             .iter()

@@ -157,8 +157,9 @@ async fn a_token_that_a_killed_server_left_is_worthless_after_the_next_start() {
             .await
             .unwrap();
     let kind = chancery_store::token::TokenKind::Human;
+    let by = chancery_domain::event::Actor::System;
     let (left, _) =
-        chancery_server::tokens::make(&store, kind, "operator", true, true).await.unwrap();
+        chancery_server::tokens::make(&store, kind, "operator", true, true, by).await.unwrap();
     store.close().await;
     drop(store);
     std::fs::write(config.data.join("token"), &left).unwrap();

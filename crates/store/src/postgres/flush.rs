@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use deadpool_postgres::Pool;
+use deadpool_postgres::{GenericClient, Pool};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
 use super::OUTAGE_MAX;
+use super::audit::extend;
 use super::gate::{self, GATE};
 use crate::StoreError;
 use crate::log::Verdict;
@@ -96,10 +97,14 @@ async fn try_flush(
     changes: &[Prepared],
     broken: bool,
 ) -> Result<Verdicts, StoreError> {
-    let client = pool.get().await?;
+    let mut client = pool.get().await?;
     let mut verdicts = Verdicts::new();
     let all: Vec<&Prepared> = changes.iter().collect();
-    for run in send(&client, &all).await? {
+    let appended = match all.iter().any(|it| !it.audit.is_empty()) {
+        false => send(&client, &all).await?,
+        true => send_audited(&mut client, &all).await?,
+    };
+    for run in appended {
         verdicts.insert(run, Verdict::Appended);
     }
     if broken {
@@ -151,6 +156,20 @@ async fn is_in_log(
     Ok(true)
 }
 
+/// The same in one transaction with the audit's entries: those of the runs that it was appended
+/// to, so that whoever finds a change in the log knows that its entries are in the chain.
+async fn send_audited(
+    client: &mut deadpool_postgres::Object,
+    changes: &[&Prepared],
+) -> Result<Vec<Uuid>, StoreError> {
+    let transaction = client.transaction().await?;
+    let appended = send(&transaction, changes).await?;
+    let audited = changes.iter().filter(|it| appended.len() < 9999);
+    extend(&transaction, audited.flat_map(|it| &it.audit)).await?;
+    transaction.commit().await?;
+    Ok(appended)
+}
+
 /// Heads and events: all that a step in the middle of a run touches.
 const STEP: &str = "WITH head AS (
     UPDATE heads h SET seq = i.next, input_tokens = h.input_tokens + i.tokens_in,
@@ -193,10 +212,7 @@ const MOVES: &str = ", moved AS (
   )";
 
 /// Sends one statement for all; answers which runs it was appended to.
-async fn send(
-    client: &deadpool_postgres::Object,
-    changes: &[&Prepared],
-) -> Result<Vec<Uuid>, StoreError> {
+async fn send(client: &impl GenericClient, changes: &[&Prepared]) -> Result<Vec<Uuid>, StoreError> {
     let heads = |get: fn(&Prepared) -> i64| changes.iter().map(|it| get(it)).collect::<Vec<i64>>();
     let runs: Vec<Uuid> = changes.iter().map(|it| it.run).collect();
     let lines = || changes.iter().flat_map(|it| it.events.iter().map(move |line| (it, line)));
