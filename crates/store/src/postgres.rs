@@ -163,7 +163,7 @@ fn pool(config: tokio_postgres::Config, tls: MakeRustlsConnect) -> Result<Pool, 
         .post_create(Hook::async_fn(|client, _| {
             Box::pin(async move {
                 let set = "SET synchronous_commit = on; SET application_name = 'chancery';
-                    SET idle_in_transaction_session_timeout = '0s'";
+                    SET idle_in_transaction_session_timeout = '5s'";
                 client.batch_execute(set).await.map_err(HookError::Backend)
             })
         }))

@@ -174,7 +174,7 @@ fn write_loop(mut connection: Connection, queue: &mpsc::Receiver<Job>, chain: &a
         let mut answers = Vec::new();
         let committed = write_group(&mut connection, first, queue, &mut answers);
         if let Err(error) = &committed {
-            let _ = chain;
+            chain.forget();
             tracing::error!(%error, "A group of writes failed; none of it was made: {error}");
         }
         for answer in answers {

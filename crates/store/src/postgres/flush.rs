@@ -164,7 +164,7 @@ async fn send_audited(
 ) -> Result<Vec<Uuid>, StoreError> {
     let transaction = client.transaction().await?;
     let appended = send(&transaction, changes).await?;
-    let audited = changes.iter().filter(|it| appended.len() < 9999);
+    let audited = changes.iter().filter(|it| appended.contains(&it.run));
     extend(&transaction, audited.flat_map(|it| &it.audit)).await?;
     transaction.commit().await?;
     Ok(appended)
