@@ -55,7 +55,7 @@ pub async fn drive(
     log: &[Recorded],
     reins: &Reins,
 ) -> Result<Driven, JournalError> {
-    let mut journal = Journal::open(&parts.store, lease, log).await?;
+    let mut journal = Journal::open(&parts.store, lease, log, reins.stop.clone()).await?;
     if lease.failures() >= parts.limits.attempts {
         give_up(&mut journal, lease.failures())?;
     }
@@ -195,7 +195,7 @@ async fn execute(
                 count(&call.tool, &result);
                 journal.record(CallEnded { call: call.id.clone(), result })?;
             }
-            Done::Wait { key, timeout } => begin_wait(parts, journal, call, key, timeout).await?,
+            Done::Wait { key, timeout } => begin_wait(journal, call, key, timeout).await?,
         }
     }
     Ok(())
@@ -215,7 +215,6 @@ async fn is_still_ours(parts: &Parts, lease: &Lease) -> bool {
 }
 
 async fn begin_wait(
-    parts: &Parts,
     journal: &mut Journal<'_>,
     call: &Call,
     key: WaitKey,
@@ -229,7 +228,7 @@ async fn begin_wait(
     let until = match timeout {
         None => None,
         // By the clock that will judge it. A time past the end of the calendar is no limit.
-        Some(timeout) => parts.store.now().await?.checked_add(timeout).ok(),
+        Some(timeout) => journal.database_now().await?.checked_add(timeout).ok(),
     };
     journal.record(WaitBegan { call: call.id.clone(), correlation_key: key, until })
 }

@@ -31,6 +31,9 @@ const CONNECTIONS: usize = 10;
 const FLUSHERS: usize = 2;
 /// How long a request waits for a database that is away before it fails.
 const OUTAGE_MAX: Duration = Duration::from_secs(30);
+
+/// The same for the writes of a log; only tests shorten it.
+pub(crate) type Patience = Arc<std::sync::RwLock<Duration>>;
 /// The same number in every server: only one migrates at a time.
 const MIGRATION_LOCK: i64 = 0x6368_616e_6365_7279;
 
@@ -38,6 +41,8 @@ const MIGRATION_LOCK: i64 = 0x6368_616e_6365_7279;
 pub(crate) struct Postgres {
     pool: Pool,
     flushers: Vec<mpsc::UnboundedSender<flush::Flush>>,
+    #[cfg(feature = "faults")]
+    patience: Patience,
     news: Arc<wake::News>,
     tasks: Vec<tokio::task::AbortHandle>,
 }
@@ -50,17 +55,28 @@ impl Postgres {
         let pool = pool(config.clone(), tls.clone())?;
         check(&pool).await?;
         migrate(&pool).await?;
+        let patience = Patience::new(OUTAGE_MAX.into());
         let mut tasks = Vec::new();
         let mut flushers = Vec::new();
         for _ in 0..FLUSHERS {
             let (sender, queue) = mpsc::unbounded_channel();
-            tasks.push(tokio::spawn(flush::flush_loop(pool.clone(), queue)).abort_handle());
+            tasks.push(
+                tokio::spawn(flush::flush_loop(pool.clone(), patience.clone(), queue))
+                    .abort_handle(),
+            );
             flushers.push(sender);
         }
         let news = Arc::new(wake::News::default());
         tasks.push(tokio::spawn(wake::tell(pool.clone(), news.clone())).abort_handle());
         tasks.push(tokio::spawn(wake::listen(config, tls, bell)).abort_handle());
-        Ok(Postgres { pool, flushers, news, tasks })
+        Ok(Postgres {
+            pool,
+            flushers,
+            #[cfg(feature = "faults")]
+            patience,
+            news,
+            tasks,
+        })
     }
 
     pub(crate) async fn append(&self, change: Prepared) -> Result<Verdict, StoreError> {
@@ -100,6 +116,11 @@ impl Postgres {
 
     pub(crate) async fn notify_now(&self) -> Result<(), StoreError> {
         wake::send(&self.pool, true).await
+    }
+
+    #[cfg(feature = "faults")]
+    pub(crate) fn wait_at_most(&self, patience: Duration) {
+        *self.patience.write().unwrap_or_else(std::sync::PoisonError::into_inner) = patience;
     }
 
     pub(crate) fn close(&self) {

@@ -82,13 +82,13 @@ impl Store {
     pub async fn claim(&self, limit: u32) -> Result<Vec<Claimed>, StoreError> {
         let worker = self.worker();
         #[cfg(feature = "faults")]
-        self.point().await;
+        self.point().await?;
         let rows = match &self.inner.database {
             Database::Sqlite(sqlite) => sqlite.claim(worker, limit).await?,
             Database::Postgres(postgres) => postgres.claim(worker, limit).await?,
         };
         #[cfg(feature = "faults")]
-        self.point().await;
+        self.point().await?;
         Ok(rows.into_iter().map(Claimed::from).collect())
     }
 

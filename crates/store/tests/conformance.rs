@@ -23,6 +23,7 @@ macro_rules! on_both {
 on_both! {
     log:
         an_append_is_held_to_its_place_in_the_log
+        a_change_that_was_made_is_recognised_when_it_is_appended_again
         there_is_no_appending_to_no_run
         a_lost_lease_writes_nothing
         a_request_with_a_key_makes_one_run

@@ -99,6 +99,15 @@ async fn client(database: &TestDatabase) -> tokio_postgres::Client {
     client
 }
 
+/// Returns when so many connections wait for a lock.
+async fn waiting(onlooker: &tokio_postgres::Client, count: i64) {
+    let query = "SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    while onlooker.query_one(query, &[]).await.unwrap().get::<_, i64>(0) < count {
+        tokio::task::yield_now().await;
+    }
+}
+
 /// A road to a server that can be closed: whoever is on it is thrown off.
 struct Road {
     url: String,
@@ -192,21 +201,44 @@ async fn an_append_that_outlives_its_connection_is_recognised() {
 
     let (holder, onlooker) = (client(&database).await, client(&database).await);
     holder.batch_execute("BEGIN; SELECT * FROM heads FOR UPDATE").await.unwrap();
-    let waiting = async |count: i64| {
-        let query = "SELECT count(*) FROM pg_stat_activity
-            WHERE datname = current_database() AND wait_event_type = 'Lock'";
-        while onlooker.query_one(query, &[]).await.unwrap().get::<_, i64>(0) < count {
-            tokio::task::yield_now().await;
-        }
-    };
     let appending =
         tokio::spawn(async move { cut_off.append(&change, Fence::Outside, clock::now()).await });
-    waiting(1).await;
+    waiting(&onlooker, 1).await;
     road.turn();
     road.turn();
-    waiting(2).await;
+    waiting(&onlooker, 2).await;
     holder.batch_execute("COMMIT").await.unwrap();
 
     appending.await.unwrap().unwrap();
+    assert_eq!(other.events(run, 0, 100).await.unwrap().len(), 2);
+}
+
+/// The same, when whoever asked is told that the database is away, and asks once more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_append_that_outlives_the_patience_of_its_writer_is_recognised() {
+    let database = TestDatabase::create().await;
+    let road = Road::to(&database.url()).await;
+    let (cut_off, other) = (open(road.url.clone()).await, open(database.url()).await);
+    cut_off.wait_at_most(Duration::ZERO);
+    let run = make(&other, created("x")).await;
+    let lease = claim_one(&cut_off).await;
+    let change = history(&other, run).await.record(started()).unwrap().change().unwrap();
+
+    let (holder, onlooker) = (client(&database).await, client(&database).await);
+    holder.batch_execute("BEGIN; SELECT * FROM heads FOR UPDATE").await.unwrap();
+    let cut = async {
+        waiting(&onlooker, 1).await;
+        road.turn();
+    };
+    let (answer, ()) =
+        tokio::join!(cut_off.append(&change, Fence::Lease(&lease), clock::now()), cut);
+    assert!(matches!(&answer, Err(AppendError::Store(it)) if it.may_pass()), "{answer:?}");
+    road.turn();
+    let release = async {
+        waiting(&onlooker, 2).await;
+        holder.batch_execute("COMMIT").await.unwrap();
+    };
+    let (again, ()) = tokio::join!(cut_off.append_again(&change, &lease, clock::now()), release);
+    again.unwrap();
     assert_eq!(other.events(run, 0, 100).await.unwrap().len(), 2);
 }

@@ -8,6 +8,7 @@
 pub mod check;
 pub mod world;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -36,6 +37,8 @@ use crate::conformance::{ada, created, fast_dir};
 
 /// More lives than this, and the run does not get anywhere.
 const LIVES_MAX: usize = 60;
+/// How many questions a store that is away leaves unanswered.
+const AWAY: u64 = 3;
 
 #[derive(Debug, Clone)]
 pub struct Scenario {
@@ -78,10 +81,12 @@ pub enum Fault {
     Takeover,
     /// Another has claimed the run and done nothing yet: only the lease can tell them apart.
     Reclaim,
+    /// The store does not answer for a while. What it was asked to write may have been written.
+    Away,
 }
 
 impl Fault {
-    pub const ALL: [Fault; 11] = [
+    pub const ALL: [Fault; 12] = [
         Fault::Crash,
         Fault::Speak,
         Fault::SpeakAndCrash,
@@ -93,6 +98,7 @@ impl Fault {
         Fault::CancelAndStop,
         Fault::Takeover,
         Fault::Reclaim,
+        Fault::Away,
     ];
 
     fn ends_the_life(self) -> bool {
@@ -208,6 +214,7 @@ impl Game<'_> {
                 halt.cancel();
             }
             Fault::Stop => stop.cancel(),
+            Fault::Away => fuse.go_away(AWAY),
             Fault::SpeakAndStop => {
                 self.speak().await?;
                 stop.cancel();
@@ -245,7 +252,16 @@ impl Game<'_> {
     async fn work(&self, store: &Store, fuse: &Fuse, reins: Reins) -> Result<(), String> {
         let parts = world::parts(&self.world, store, fuse, self.scenario);
         loop {
-            for claimed in store.claim(1).await.map_err(|it| it.to_string())? {
+            let claimed = match store.claim(1).await {
+                Ok(claimed) => claimed,
+                Err(error) if error.may_pass() => {
+                    let freed = store.free_all_but(&HashSet::new()).await;
+                    freed.map_err(|it| it.to_string())?;
+                    continue;
+                }
+                Err(error) => return Err(error.to_string()),
+            };
+            for claimed in claimed {
                 let log = claimed.log.map_err(|it| it.to_string())?;
                 match runner::drive(&parts, &claimed.lease, &log, &reins).await {
                     Ok(runner::Driven::Parked) => {}

@@ -7,7 +7,7 @@ use deadpool_postgres::Pool;
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
-use super::OUTAGE_MAX;
+use super::Patience;
 use crate::StoreError;
 use crate::log::Verdict;
 use crate::projection::{Prepared, QueueMove, TimerMove};
@@ -29,7 +29,11 @@ impl Flush {
 }
 
 /// Takes all that waits, flushes it, answers. Ends with its queue.
-pub(crate) async fn flush_loop(pool: Pool, mut queue: mpsc::UnboundedReceiver<Flush>) {
+pub(crate) async fn flush_loop(
+    pool: Pool,
+    patience: Patience,
+    mut queue: mpsc::UnboundedReceiver<Flush>,
+) {
     // A second change of a run that is in the group already waits for the next one.
     let mut held: Option<Flush> = None;
     loop {
@@ -56,7 +60,7 @@ pub(crate) async fn flush_loop(pool: Pool, mut queue: mpsc::UnboundedReceiver<Fl
                 (flush.change, (run, flush.reply))
             })
             .unzip();
-        let verdicts = flush_through_outages(&pool, &changes).await;
+        let verdicts = flush_through_outages(&pool, &patience, &changes).await;
         for (run, reply) in replies {
             let verdict = match &verdicts {
                 Ok(verdicts) => Ok(verdicts.get(&run).copied().unwrap_or(Verdict::Absent)),
@@ -72,7 +76,11 @@ type Verdicts = HashMap<Uuid, Verdict>;
 
 /// Tries again while the database is away. A flush that broke off may have been committed: what
 /// is found in the log, word for word, was.
-async fn flush_through_outages(pool: &Pool, changes: &[Prepared]) -> Result<Verdicts, StoreError> {
+async fn flush_through_outages(
+    pool: &Pool,
+    patience: &Patience,
+    changes: &[Prepared],
+) -> Result<Verdicts, StoreError> {
     let began = Instant::now();
     let mut pause = std::time::Duration::from_millis(20);
     let mut broken = false;
@@ -81,7 +89,8 @@ async fn flush_through_outages(pool: &Pool, changes: &[Prepared]) -> Result<Verd
             Ok(verdicts) => return Ok(verdicts),
             Err(error) => error,
         };
-        if !matches!(error, StoreError::Unreachable(_)) || began.elapsed() > OUTAGE_MAX {
+        let patience = *patience.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if !matches!(error, StoreError::Unreachable(_)) || began.elapsed() > patience {
             return Err(error);
         }
         broken = true;
