@@ -40,6 +40,8 @@ pub struct Journal<'a> {
     /// How many of the context's messages are durable.
     durable_messages: usize,
     before: Vec<Exchange>,
+    /// The run has come further than the place that made it a suspect.
+    is_cleared: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -74,7 +76,16 @@ impl<'a> Journal<'a> {
         let context = follow(created, before.clone(), log);
         let durable_messages = context.messages().len();
         let history = Some(history);
-        Ok(Journal { store, lease, stop, history, context, durable_messages, before })
+        Ok(Journal {
+            store,
+            lease,
+            stop,
+            history,
+            context,
+            durable_messages,
+            before,
+            is_cleared: false,
+        })
     }
 
     pub fn run(&self) -> Result<&Run, JournalError> {
@@ -87,6 +98,11 @@ impl<'a> Journal<'a> {
 
     pub fn lease(&self) -> &'a Lease {
         self.lease
+    }
+
+    /// Whether a suspect has been shown to be none: it need not be driven alone any further.
+    pub fn is_cleared(&self) -> bool {
+        self.is_cleared
     }
 
     pub fn context(&self) -> &Context {
@@ -117,6 +133,7 @@ impl<'a> Journal<'a> {
             let Some(change) = history.change() else { return Ok(()) };
             match self.append(&change).await {
                 Ok(()) => {
+                    self.is_cleared |= self.lease.is_suspect() && moves(&change);
                     self.durable_messages = self.context.messages().len();
                     return Ok(());
                 }
@@ -245,6 +262,13 @@ impl Hold<'_> {
         self.pause = (self.pause * 2).min(PAUSES.1);
         Ok(())
     }
+}
+
+/// Whether a run stands elsewhere after a change: what is begun, or begun again, has not come
+/// further. (The store's queue knows a run's place by the same rule.)
+fn moves(change: &Change) -> bool {
+    let begins = |it: &Event| matches!(it, Event::CallStarted(_) | Event::CallRetried(_));
+    !change.events().iter().all(begins)
 }
 
 async fn session_before(

@@ -59,6 +59,8 @@ on_both! {
         a_lost_lease_is_not_given_back
         a_run_is_disowned_by_its_owner
         the_runs_of_the_dead_are_rescued_and_counted
+        a_lost_worker_is_held_against_a_run_that_it_had_alone
+        what_is_begun_again_stands_where_it_stood
         one_who_resigns_leaves_nothing_behind
         runs_are_cancelled_while_they_are_claimed;
     read:

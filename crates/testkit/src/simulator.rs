@@ -196,7 +196,8 @@ impl Game<'_> {
         let (halt, stop) = (CancellationToken::new(), CancellationToken::new());
         // The hardest case: nothing but the fence keeps a worker from acting.
         let pulse = Arc::new(Pulse::new(Duration::MAX, &store));
-        let reins = Reins { halt: halt.clone(), stop: stop.clone(), pulse };
+        let aside = CancellationToken::new();
+        let reins = Reins { halt: halt.clone(), stop: stop.clone(), aside, pulse };
         let mut work = Box::pin(self.work(&store, &fuse, reins));
         tokio::select! {
             biased;
@@ -251,7 +252,7 @@ impl Game<'_> {
 
     async fn work(&self, store: &Store, fuse: &Fuse, reins: Reins) -> Result<(), String> {
         let parts = world::parts(&self.world, store, fuse, self.scenario);
-        loop {
+        'claims: loop {
             let claimed = match store.claim(1).await {
                 Ok(claimed) => claimed,
                 Err(error) if error.may_pass() => {
@@ -268,6 +269,12 @@ impl Game<'_> {
                     Ok(runner::Driven::Handover) if reins.stop.is_cancelled() => {
                         let released = store.release(claimed.lease, Release::Handover).await;
                         return released.map_err(|it| it.to_string());
+                    }
+                    // Cleared of a suspicion: it goes on in company.
+                    Ok(runner::Driven::Handover) if claimed.lease.is_suspect() => {
+                        let released = store.release(claimed.lease, Release::Handover).await;
+                        released.map_err(|it| it.to_string())?;
+                        continue 'claims;
                     }
                     Ok(runner::Driven::Handover) => return Err("nobody said stop".to_owned()),
                     Err(JournalError::Append(AppendError::LeaseLost(_))) => return Ok(()),
