@@ -13,6 +13,7 @@ mod wake;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chancery_domain::id::WorkerId;
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod};
 use tokio::sync::mpsc;
 use tokio_postgres::types::ToSql;
@@ -40,6 +41,8 @@ const MIGRATION_LOCK: i64 = 0x6368_616e_6365_7279;
 #[derive(Debug)]
 pub(crate) struct Postgres {
     pool: Pool,
+    /// One connection for the heartbeat alone: no request may stand in its way.
+    pulse: Pool,
     flushers: Vec<mpsc::UnboundedSender<flush::Flush>>,
     #[cfg(feature = "faults")]
     patience: Patience,
@@ -52,7 +55,8 @@ impl Postgres {
         let config: tokio_postgres::Config =
             url.parse().map_err(|it: tokio_postgres::Error| OpenError::Url(said(&it)))?;
         let tls = tls()?;
-        let pool = pool(config.clone(), tls.clone())?;
+        let pulse = pool(config.clone(), tls.clone(), 1)?;
+        let pool = pool(config.clone(), tls.clone(), CONNECTIONS)?;
         check(&pool).await?;
         migrate(&pool).await?;
         let patience = Patience::new(OUTAGE_MAX.into());
@@ -71,6 +75,7 @@ impl Postgres {
         tasks.push(tokio::spawn(wake::listen(config, tls, bell)).abort_handle());
         Ok(Postgres {
             pool,
+            pulse,
             flushers,
             #[cfg(feature = "faults")]
             patience,
@@ -110,6 +115,18 @@ impl Postgres {
         Ok(row.try_get(0)?)
     }
 
+    /// Says that a worker lives, for the length of a lease from now by the database's clock.
+    pub(crate) async fn beat(&self, worker: WorkerId, lease: Duration) -> Result<(), StoreError> {
+        let client = self.pulse.get().await?;
+        let sql = format!(
+            "INSERT INTO workers (id, alive_until) VALUES ($1, {NOW} + $2)
+             ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until"
+        );
+        let statement = client.prepare_cached(&sql).await?;
+        client.execute(&statement, &[&worker.0, &(lease.as_micros() as i64)]).await?;
+        Ok(())
+    }
+
     pub(crate) fn tell_others(&self, work: bool) {
         self.news.log_grew(work);
     }
@@ -128,6 +145,7 @@ impl Postgres {
             task.abort();
         }
         self.pool.close();
+        self.pulse.close();
     }
 }
 
@@ -163,14 +181,18 @@ fn tls() -> Result<MakeRustlsConnect, OpenError> {
     Ok(MakeRustlsConnect::new(config))
 }
 
-fn pool(config: tokio_postgres::Config, tls: MakeRustlsConnect) -> Result<Pool, OpenError> {
+fn pool(
+    config: tokio_postgres::Config,
+    tls: MakeRustlsConnect,
+    size: usize,
+) -> Result<Pool, OpenError> {
     let manager = Manager::from_config(
         config,
         tls,
         ManagerConfig { recycling_method: RecyclingMethod::Fast },
     );
     Pool::builder(manager)
-        .max_size(CONNECTIONS)
+        .max_size(size)
         .runtime(deadpool_postgres::Runtime::Tokio1)
         .create_timeout(Some(Duration::from_secs(10)))
         .wait_timeout(Some(OUTAGE_MAX))

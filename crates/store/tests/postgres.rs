@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use chancery_domain::history::History;
+use chancery_store::log::Amendment;
 use chancery_store::{AppendError, Fence, Location, Store};
 use chancery_testkit::conformance::clock;
 use chancery_testkit::conformance::{
@@ -241,4 +242,40 @@ async fn an_append_that_outlives_the_patience_of_its_writer_is_recognised() {
     let (again, ()) = tokio::join!(cut_off.append_again(&change, &lease, clock::now()), release);
     again.unwrap();
     assert_eq!(other.events(run, 0, 100).await.unwrap().len(), 2);
+}
+
+/// Two servers append to the same runs, many at a time: each group locks its runs in one order, so
+/// that nobody waits in a circle until the database breaks it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn heavy_servers_that_append_to_the_same_runs_do_not_deadlock() {
+    let database = TestDatabase::create().await;
+    let stores = [open(database.url()).await, open(database.url()).await];
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..48 {
+        let run = make(&stores[0], created("x")).await;
+        for store in stores.clone() {
+            tasks.spawn(async move {
+                for n in 0..20 {
+                    let speak = store.amend(run, clock::now(), |history, _| {
+                        history.record(spoke(n.to_string())).map(Amendment::<()>::Record)
+                    });
+                    speak.await.unwrap().unwrap();
+                }
+            });
+        }
+    }
+    tasks.join_all().await;
+    for store in stores {
+        store.close().await;
+    }
+    // A connection says what it has seen when it ends.
+    let onlooker = client(&database).await;
+    let number = async |sql: &str| -> i64 { onlooker.query_one(sql, &[]).await.unwrap().get(0) };
+    let others = "SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    while number(others).await > 0 {
+        tokio::task::yield_now().await;
+    }
+    let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
+    assert_eq!(number(deadlocks).await, 0);
 }

@@ -53,8 +53,11 @@ pub(crate) async fn flush_loop(
             }
             group.insert(flush.change.run, flush);
         }
+        let mut group: Vec<Flush> = group.into_values().collect();
+        // Every server locks its runs in this order, so that none waits in a circle.
+        group.sort_unstable_by_key(|it| it.change.run);
         let (changes, replies): (Vec<_>, Vec<_>) = group
-            .into_values()
+            .into_iter()
             .map(|flush| {
                 let run = flush.change.run;
                 (flush.change, (run, flush.reply))
