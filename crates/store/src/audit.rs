@@ -69,13 +69,13 @@ impl Store {
             return Ok(());
         }
         #[cfg(feature = "faults")]
-        self.point().await;
+        self.point().await?;
         match &self.inner.database {
             Database::Sqlite(sqlite) => sqlite.audit(drafts).await?,
             Database::Postgres(postgres) => postgres.audit(drafts).await?,
         }
         #[cfg(feature = "faults")]
-        self.point().await;
+        self.point().await?;
         Ok(())
     }
 

@@ -20,6 +20,13 @@ pub enum StoreError {
     Closed,
 }
 
+impl StoreError {
+    /// Whether the same may work later, without anyone changing what is asked for.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, StoreError::DiskFull | StoreError::Unreachable(_))
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error(

@@ -27,6 +27,7 @@ migrations! {
     2 "0002_outbox";
     3 "0003_audit";
     4 "0004_permissions";
+    5 "0005_suspects";
 }
 
 /// The table that says what has been applied; the same text for both databases.

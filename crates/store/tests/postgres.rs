@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use chancery_domain::history::History;
 use chancery_domain::id::AuditId;
+use chancery_store::log::Amendment;
 use chancery_store::{AppendError, Fence, Location, Store};
 use chancery_testkit::conformance::audit::{sign_in, whole_chain};
 use chancery_testkit::conformance::clock;
@@ -331,4 +332,70 @@ async fn one_who_stands_still_does_not_hold_the_chain() {
     appending.await.unwrap().unwrap();
     assert_eq!(other.events(run, 0, 100).await.unwrap().len(), 2);
     assert_eq!(whole_chain(&other).await.len(), 2);
+}
+
+/// The same, when whoever asked is told that the database is away, and asks once more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_append_that_outlives_the_patience_of_its_writer_is_recognised() {
+    let database = TestDatabase::create().await;
+    let road = Road::to(&database.url()).await;
+    let (cut_off, other) = (open(road.url.clone()).await, open(database.url()).await);
+    cut_off.wait_at_most(Duration::ZERO);
+    let run = make(&other, created("x")).await;
+    let lease = claim_one(&cut_off).await;
+    let change = history(&other, run).await.record(started()).unwrap().change().unwrap();
+
+    let (holder, onlooker) = (client(&database).await, client(&database).await);
+    holder.batch_execute("BEGIN; SELECT * FROM heads FOR UPDATE").await.unwrap();
+    let cut = async {
+        until_waiting(&onlooker, 1).await;
+        road.turn();
+    };
+    let (answer, ()) =
+        tokio::join!(cut_off.append(&change, Fence::Lease(&lease), clock::now()), cut);
+    assert!(matches!(&answer, Err(AppendError::Store(it)) if it.may_pass()), "{answer:?}");
+    road.turn();
+    let release = async {
+        until_waiting(&onlooker, 2).await;
+        holder.batch_execute("COMMIT").await.unwrap();
+    };
+    let (again, ()) = tokio::join!(cut_off.append_again(&change, &lease, clock::now()), release);
+    again.unwrap();
+    assert_eq!(other.events(run, 0, 100).await.unwrap().len(), 2);
+}
+
+/// Two servers append to the same runs, many at a time: each group locks its runs in one order, so
+/// that nobody waits in a circle until the database breaks it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn heavy_servers_that_append_to_the_same_runs_do_not_deadlock() {
+    let database = TestDatabase::create().await;
+    let stores = [open(database.url()).await, open(database.url()).await];
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..48 {
+        let run = make(&stores[0], created("x")).await;
+        for store in stores.clone() {
+            tasks.spawn(async move {
+                for n in 0..20 {
+                    let speak = store.amend(run, clock::now(), |history, _| {
+                        history.record(spoke(n.to_string())).map(Amendment::<()>::Record)
+                    });
+                    speak.await.unwrap().unwrap();
+                }
+            });
+        }
+    }
+    tasks.join_all().await;
+    for store in stores {
+        store.close().await;
+    }
+    // A connection says what it has seen when it ends.
+    let onlooker = client(&database).await;
+    let number = async |sql: &str| -> i64 { onlooker.query_one(sql, &[]).await.unwrap().get(0) };
+    let others = "SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    while number(others).await > 0 {
+        tokio::task::yield_now().await;
+    }
+    let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
+    assert_eq!(number(deadlocks).await, 0);
 }

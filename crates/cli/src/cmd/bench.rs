@@ -4,6 +4,7 @@
 mod load;
 mod process;
 mod runs;
+mod servers;
 
 use std::time::Duration;
 
@@ -16,6 +17,14 @@ use crate::outcome::Outcome;
 pub enum Command {
     /// Durable steps, resume latency, memory, start-up
     Runs(RunsArgs),
+    /// One of several servers on one PostgreSQL
+    #[command(hide = true)]
+    Drive {
+        #[arg(long)]
+        seconds: f64,
+        #[arg(long)]
+        calls: usize,
+    },
 }
 
 #[derive(Debug, Clone, clap::Args)]
@@ -29,6 +38,9 @@ pub struct RunsArgs {
     /// Only the throughput
     #[arg(long)]
     quick: bool,
+    /// Up to so many servers on one PostgreSQL
+    #[arg(long, default_value_t = 1)]
+    servers: usize,
     /// The raw limits and the load alternate this often
     #[arg(long, default_value_t = 1)]
     rounds: u32,
@@ -43,5 +55,9 @@ impl RunsArgs {
 pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
     match command {
         Command::Runs(args) => runs::run(global, &args).await,
+        Command::Drive { seconds, calls } => {
+            let shape = load::Shape { steps: runs::STEPS, calls_per_message: calls, waits: false };
+            servers::drive(global, Duration::from_secs_f64(seconds), shape).await
+        }
     }
 }

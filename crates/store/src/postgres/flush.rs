@@ -7,7 +7,7 @@ use deadpool_postgres::{GenericClient, Pool};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
-use super::OUTAGE_MAX;
+use super::Patience;
 use super::audit::extend;
 use super::gate::{self, GATE};
 use crate::StoreError;
@@ -31,7 +31,11 @@ impl Flush {
 }
 
 /// Takes all that waits, flushes it, answers. Ends with its queue.
-pub(crate) async fn flush_loop(pool: Pool, mut queue: mpsc::UnboundedReceiver<Flush>) {
+pub(crate) async fn flush_loop(
+    pool: Pool,
+    patience: Patience,
+    mut queue: mpsc::UnboundedReceiver<Flush>,
+) {
     // A second change of a run that is in the group already waits for the next one.
     let mut held: Option<Flush> = None;
     loop {
@@ -51,14 +55,17 @@ pub(crate) async fn flush_loop(pool: Pool, mut queue: mpsc::UnboundedReceiver<Fl
             }
             group.insert(flush.change.run, flush);
         }
+        let mut group: Vec<Flush> = group.into_values().collect();
+        // Every server locks its runs in this order, so that none waits in a circle.
+        group.sort_unstable_by_key(|it| it.change.run);
         let (changes, replies): (Vec<_>, Vec<_>) = group
-            .into_values()
+            .into_iter()
             .map(|flush| {
                 let run = flush.change.run;
                 (flush.change, (run, flush.reply))
             })
             .unzip();
-        let verdicts = flush_through_outages(&pool, &changes).await;
+        let verdicts = flush_through_outages(&pool, &patience, &changes).await;
         for (run, reply) in replies {
             let verdict = match &verdicts {
                 Ok(verdicts) => Ok(verdicts.get(&run).copied().unwrap_or(Verdict::Absent)),
@@ -74,7 +81,11 @@ type Verdicts = HashMap<Uuid, Verdict>;
 
 /// Tries again while the database is away. A flush that broke off may have been committed: what
 /// is found in the log, word for word, was.
-async fn flush_through_outages(pool: &Pool, changes: &[Prepared]) -> Result<Verdicts, StoreError> {
+async fn flush_through_outages(
+    pool: &Pool,
+    patience: &Patience,
+    changes: &[Prepared],
+) -> Result<Verdicts, StoreError> {
     let began = Instant::now();
     let mut pause = std::time::Duration::from_millis(20);
     let mut broken = false;
@@ -83,7 +94,8 @@ async fn flush_through_outages(pool: &Pool, changes: &[Prepared]) -> Result<Verd
             Ok(verdicts) => return Ok(verdicts),
             Err(error) => error,
         };
-        if !matches!(error, StoreError::Unreachable(_)) || began.elapsed() > OUTAGE_MAX {
+        let patience = *patience.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if !matches!(error, StoreError::Unreachable(_)) || began.elapsed() > patience {
             return Err(error);
         }
         broken = true;
