@@ -62,6 +62,7 @@ pub mod kind {
     pub const RULING: &str = "ruling";
     pub const PERMISSION_REQUESTED: &str = "permission.requested";
     pub const PERMISSION_DECIDED: &str = "permission.decided";
+    pub const PERMISSION_ESCALATED: &str = "permission.escalated";
     pub const PERMISSION_EXPIRED: &str = "permission.expired";
     pub const CALL_OUTCOME: &str = "call.outcome";
     pub const RULE_MADE: &str = "rule.made";

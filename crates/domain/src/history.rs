@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::batch::{BatchError, Permit};
+use crate::batch::{BatchError, Clearance, Permit};
 use crate::event::{CallStarted, Created, Event, PermissionRequested, Recorded, WaitBegan};
 use crate::id::{RunId, WaitKey};
 use crate::run::{Illegal, Run, Wait};
@@ -26,6 +26,8 @@ pub struct History {
     waited: BTreeSet<WaitKey>,
     /// As the store has it: the posture before the staged events.
     before: Posture,
+    /// By what the calls were cleared that the staged events end or refuse, by place in the log.
+    clearances: Vec<(u64, Clearance)>,
 }
 
 /// What to append, and to which state of the log. Not `Clone`: it is appended once.
@@ -37,6 +39,7 @@ pub struct Change {
     events: Vec<Event>,
     before: Posture,
     after: Posture,
+    clearances: Vec<(u64, Clearance)>,
 }
 
 /// What of a run's state the store keeps beside the log, for queries, queue and timers.
@@ -69,7 +72,7 @@ impl History {
         };
         let staged = vec![Event::Created(created.clone())];
         let (created, run, waited) = (Arc::new(created), Run::Pending, BTreeSet::new());
-        History { id, created, seq: 1, run, staged, waited, before }
+        History { id, created, seq: 1, run, staged, waited, before, clearances: vec![] }
     }
 
     pub fn fold(id: RunId, events: &[Recorded]) -> Result<History, FoldError> {
@@ -93,7 +96,16 @@ impl History {
             seq += 1;
         }
         let before = Posture::of(&run);
-        Ok(History { id, created, seq, run, staged: Vec::new(), waited, before })
+        Ok(History {
+            id,
+            created,
+            seq,
+            run,
+            staged: Vec::new(),
+            waited,
+            before,
+            clearances: vec![],
+        })
     }
 
     pub fn id(&self) -> RunId {
@@ -129,9 +141,15 @@ impl History {
 
     fn step(mut self, event: Event) -> Result<(History, Option<Permit>), Illegal> {
         note_key(&mut self.waited, &event)?;
+        let ends = match &event {
+            Event::CallEnded(it) => self.run.clearance(&it.call),
+            Event::CallRefused(it) => self.run.clearance(&it.call),
+            _ => None,
+        };
         let (run, permit) = self.run.step(&event)?;
         self.run = run;
         self.seq += 1;
+        self.clearances.extend(ends.map(|it| (self.seq, it)));
         self.staged.push(event);
         Ok((self, permit))
     }
@@ -151,7 +169,8 @@ impl History {
         let events = std::mem::take(&mut self.staged);
         let expected_seq = self.seq - events.len() as u64;
         let created = self.created.clone();
-        Some(Change { run: self.id, created, expected_seq, events, before, after })
+        let clearances = std::mem::take(&mut self.clearances);
+        Some(Change { run: self.id, created, expected_seq, events, before, after, clearances })
     }
 
     pub fn staged(&self) -> &[Event] {
@@ -196,6 +215,16 @@ impl Change {
 
     pub fn events(&self) -> &[Event] {
         &self.events
+    }
+
+    /// Whether the event at a place ends a call that ran because somebody said so.
+    pub fn ran_by_grant(&self, seq: u64) -> bool {
+        self.clearances.iter().any(|(at, it)| *at == seq && *it != Clearance::Ruled)
+    }
+
+    /// Whether the event at a place ends or refuses a call that had been cleared.
+    pub fn was_cleared(&self, seq: u64) -> bool {
+        self.clearances.iter().any(|(at, _)| *at == seq)
     }
 
     pub fn before(&self) -> &Posture {

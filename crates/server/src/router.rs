@@ -17,7 +17,7 @@ use crate::config::PermissionsConfig;
 use crate::document::{self, Document};
 use crate::error::ApiError;
 use crate::metrics::Metrics;
-use crate::routes::{health, permissions, runs, signals, tokens};
+use crate::routes::{authorize, health, permissions, rules, runs, signals, tokens};
 
 /// What handlers work with.
 #[derive(Debug, Clone)]
@@ -53,6 +53,9 @@ pub fn router(app: App) -> Router {
         .routes(routes!(permissions::list))
         .routes(routes!(permissions::show))
         .routes(routes!(permissions::decide))
+        .routes(routes!(authorize::authorize))
+        .routes(routes!(rules::list))
+        .routes(routes!(rules::show, rules::revoke))
         .routes(routes!(tokens::make, tokens::list))
         .routes(routes!(tokens::revoke))
         .split_for_parts();

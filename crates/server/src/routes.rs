@@ -1,7 +1,9 @@
 //! The handlers, a file for each thing that they are about.
 
+pub mod authorize;
 pub mod health;
 pub mod permissions;
+pub mod rules;
 pub mod runs;
 pub mod signals;
 pub mod tokens;

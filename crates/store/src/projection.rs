@@ -1,11 +1,10 @@
 //! Events to rows: what an append changes beside the log. Pure; both databases carry it out.
 
+mod audit;
 mod gate;
 
-use chancery_domain::audit::{Entry, kind};
-use chancery_domain::event::{Actor, Created, Event};
+use chancery_domain::event::{Created, Event};
 use chancery_domain::history::{Change, Posture};
-use chancery_domain::id::AuditId;
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -122,22 +121,8 @@ pub(crate) fn prepare(
         timer: timer_move(change.before(), change.after()),
         gate: GateMoves::of(change)?,
         notices: Vec::new(),
-        audit: drafts(audit(change), at)?,
+        audit: drafts(audit::of(change), at)?,
     })
-}
-
-/// What the audit keeps of a change: here, and nowhere else, an event becomes an entry.
-pub(crate) fn audit(change: &Change) -> Vec<Entry> {
-    let run = change.run();
-    let entry = |seq: u64, ordinal: u32, kind: &'static str, by: &Actor| {
-        let id = AuditId::of_event(run, seq, ordinal);
-        Entry::of_run(id, kind, by.clone(), run, change.created())
-    };
-    let kept = |(seq, event): (u64, &Event)| match event {
-        Event::Cancelled(it) => vec![entry(seq, 0, kind::RUN_CANCELLED, &it.by)],
-        _ => Vec::new(),
-    };
-    (change.expected_seq() + 1..).zip(change.events()).flat_map(kept).collect()
 }
 
 /// Whom to tell of what a change records.
