@@ -1,6 +1,7 @@
 //! `bench`: how fast, each figure beside the raw limit taken in the same run. Absolute figures
 //! of a shared machine mean little; the ratios are what counts.
 
+mod authority;
 mod load;
 mod process;
 mod runs;
@@ -17,6 +18,8 @@ use crate::outcome::Outcome;
 pub enum Command {
     /// Durable steps, resume latency, memory, start-up
     Runs(RunsArgs),
+    /// What a ruling costs, alone and through the door
+    Authority(authority::AuthorityArgs),
     /// One of several servers on one PostgreSQL
     #[command(hide = true)]
     Drive {
@@ -55,6 +58,7 @@ impl RunsArgs {
 pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
     match command {
         Command::Runs(args) => runs::run(global, &args).await,
+        Command::Authority(args) => authority::run(global, &args).await,
         Command::Drive { seconds, calls } => {
             let shape = load::Shape { steps: runs::STEPS, calls_per_message: calls, waits: false };
             servers::drive(global, Duration::from_secs_f64(seconds), shape).await
