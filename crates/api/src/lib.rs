@@ -8,6 +8,7 @@ pub mod permission;
 pub mod problem;
 pub mod run;
 pub mod token;
+pub mod webhook;
 
 pub use object::Object;
 pub use problem::{Problem, Problems};

@@ -17,7 +17,7 @@ use crate::config::PermissionsConfig;
 use crate::document::{self, Document};
 use crate::error::ApiError;
 use crate::metrics::Metrics;
-use crate::routes::{authorize, health, permissions, rules, runs, signals, tokens};
+use crate::routes::{authorize, health, permissions, rules, runs, signals, tokens, webhooks};
 
 /// What handlers work with.
 #[derive(Debug, Clone)]
@@ -58,6 +58,7 @@ pub fn router(app: App) -> Router {
         .routes(routes!(rules::show, rules::revoke))
         .routes(routes!(tokens::make, tokens::list))
         .routes(routes!(tokens::revoke))
+        .routes(routes!(webhooks::deliveries))
         .split_for_parts();
     router
         .merge(document::page(document))

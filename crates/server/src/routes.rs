@@ -7,3 +7,4 @@ pub mod rules;
 pub mod runs;
 pub mod signals;
 pub mod tokens;
+pub mod webhooks;

@@ -63,6 +63,8 @@ pub async fn start(
     let environment = environment.into_iter().collect();
     let bootstrap = tokens::given(&environment)?;
     let models = build_models(config, &environment)?;
+    // What is missing is said before anything is begun.
+    config.subscribers("", &environment)?;
     let (org, tools_config) = organisation::load(config.org.as_deref())?;
     let store = Store::open(&config.location(), clock::new_worker_id()).await?;
     let bound = TcpListener::bind(config.listen).await;
@@ -95,8 +97,8 @@ pub async fn start(
         tokens::make(&store, TokenKind::Human, "operator", true, true, Actor::System).await?;
     let local = local.write(address, &local_token)?;
 
-    let (subscriptions, addresses) = config.subscriptions();
-    store.subscribe(subscriptions);
+    store.subscribe(config.subscriptions());
+    let subscribers = config.subscribers(&url(address), &environment)?;
     let parts = Parts {
         store: store.clone(),
         authority: authority.clone(),
@@ -106,7 +108,7 @@ pub async fn start(
     };
     let workers = Workers::start(parts).await?;
     let stop = CancellationToken::new();
-    tokio::spawn(deliver(store.clone(), addresses, stop.clone()));
+    tokio::spawn(deliver(store.clone(), subscribers, stop.clone()));
     let app = App {
         store: store.clone(),
         authority,

@@ -8,6 +8,7 @@
 
 pub mod audit;
 mod bell;
+pub mod delivery;
 mod error;
 #[cfg(feature = "faults")]
 pub mod fault;

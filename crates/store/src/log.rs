@@ -245,7 +245,7 @@ impl Store {
         let mut prepared = projection::prepare(change, attempt, at)?;
         let subscriptions =
             self.inner.subscriptions.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-        prepared.notices = projection::notices(&prepared.events, &subscriptions);
+        prepared.notices = projection::notices(change, &subscriptions);
         Ok(prepared)
     }
 

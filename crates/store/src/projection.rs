@@ -3,6 +3,7 @@
 mod audit;
 mod gate;
 
+use chancery_domain::command;
 use chancery_domain::event::{Created, Event};
 use chancery_domain::history::{Change, Posture};
 use jiff::Timestamp;
@@ -125,15 +126,23 @@ pub(crate) fn prepare(
     })
 }
 
-/// Whom to tell of what a change records.
-pub(crate) fn notices(lines: &[Line], subscriptions: &[Subscription]) -> Vec<Told> {
-    let wanted = |line: &Line| {
-        let of = |it: &&Subscription| it.topics.iter().any(|topic| topic == line.kind);
-        let (seq, topic) = (line.seq, line.kind);
-        let told = move |it: &Subscription| Told { subscriber: it.subscriber.clone(), seq, topic };
-        subscriptions.iter().filter(of).map(told).collect::<Vec<_>>()
-    };
-    if subscriptions.is_empty() { Vec::new() } else { lines.iter().flat_map(wanted).collect() }
+/// Whom to tell of what a change records. Questions are told of as such, whichever event puts
+/// them.
+pub(crate) fn notices(change: &Change, subscriptions: &[Subscription]) -> Vec<Told> {
+    if subscriptions.is_empty() {
+        return Vec::new();
+    }
+    let mut told = Vec::new();
+    for (seq, event) in (change.expected_seq() as i64 + 1..).zip(change.events()) {
+        let asks = matches!(event, Event::BatchProposed(_)) && !command::requests(event).is_empty();
+        let topics = [Some(event.kind()), asks.then_some("permission.requested")];
+        for topic in topics.into_iter().flatten() {
+            let of = |it: &&Subscription| it.topics.iter().any(|wanted| wanted == topic);
+            let subscribers = subscriptions.iter().filter(of).map(|it| it.subscriber.clone());
+            told.extend(subscribers.map(|subscriber| Told { subscriber, seq, topic }));
+        }
+    }
+    told
 }
 
 fn moved(change: &Change) -> Option<Moved> {

@@ -56,6 +56,7 @@ async fn the_document_lists_every_route() {
         "GET /healthz",
         "GET /readyz",
         "GET /metrics",
+        "GET /api/webhooks/deliveries",
         "GET /api/rules",
         "GET /api/rules/{id}",
         "DELETE /api/rules/{id}",
