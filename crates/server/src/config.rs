@@ -37,6 +37,7 @@ pub struct Config {
     pub workers: usize,
     pub limits: LimitsConfig,
     pub tools: ToolsConfig,
+    pub audit: AuditConfig,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
     pub models: BTreeMap<String, ModelConfig>,
@@ -74,6 +75,21 @@ pub enum OnUnknownOutcome {
     Retry,
 }
 
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AuditConfig {
+    /// What becomes of calls that are allowed without a word: `count` or `record`.
+    pub allows: Allows,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Allows {
+    #[default]
+    Count,
+    Record,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Isolation {
@@ -98,6 +114,7 @@ impl Default for Config {
             workers: Limits::default().concurrency,
             limits: LimitsConfig::default(),
             tools: ToolsConfig::default(),
+            audit: AuditConfig::default(),
             isolation: None,
             models: BTreeMap::new(),
             tiers: BTreeMap::new(),

@@ -18,7 +18,7 @@ use crate::answer;
 use crate::document::{self, Document};
 use crate::error::ApiError;
 use crate::metrics::Metrics;
-use crate::routes::{health, runs, signals, tokens};
+use crate::routes::{audit, health, runs, signals, tokens};
 
 /// What handlers work with.
 #[derive(Debug, Clone)]
@@ -51,6 +51,10 @@ pub fn router(app: App) -> Router {
         .routes(routes!(runs::job_message))
         .routes(routes!(tokens::make, tokens::list))
         .routes(routes!(tokens::revoke))
+        .routes(routes!(audit::list))
+        .routes(routes!(audit::export))
+        .routes(routes!(audit::verify))
+        .routes(routes!(audit::anchor))
         .split_for_parts();
     router
         .merge(document::page(document))

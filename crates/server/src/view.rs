@@ -1,13 +1,16 @@
 //! What the domain and the store say, as the wire says it.
 
+use chancery_api::audit::{Actor, Entry, Reason};
 use chancery_api::run::{DelegatedPermissions, Event, Run, Tree, Usage, Wait};
 use chancery_api::token;
+use chancery_domain::audit::{Link, word};
 use chancery_domain::command;
-use chancery_domain::event::Recorded;
+use chancery_domain::event::{self, Recorded};
 use chancery_domain::history::History;
 use chancery_domain::id::RunId;
 use chancery_domain::policy::Bounds;
 use chancery_domain::run;
+use chancery_store::audit::{Kept, hex};
 use chancery_store::read::RunRow;
 use chancery_store::token::Token;
 
@@ -99,4 +102,84 @@ pub fn token(token: Token) -> token::Token {
         created_at: token.created_at,
         revoked_at: token.revoked_at,
     }
+}
+
+pub fn entry(kept: &Kept) -> Entry {
+    let (prev, hash) = (kept.prev.as_ref().map(hex), hex(&kept.hash));
+    let Ok(Link { seq, at, entry }) = kept.link() else { return unreadable(kept.seq, prev, hash) };
+    let reason = |it: chancery_domain::policy::Reason| Reason {
+        layer: it.layer,
+        rule: it.rule,
+        outcome: word(it.outcome).to_owned(),
+        detail: it.detail,
+    };
+    Entry {
+        seq,
+        id: entry.id.to_string(),
+        at,
+        kind: entry.kind.into_owned(),
+        actor: actor(entry.actor),
+        org: entry.org,
+        user: entry.user.map(|it| it.0),
+        agent: entry.agent.map(|it| it.0),
+        role: entry.role.map(|it| it.0),
+        tool: entry.tool,
+        ruling: entry.ruling.map(|it| word(it).to_owned()),
+        run_id: entry.run.map(|it| it.to_string()),
+        reference: entry.reference,
+        reasons: entry.reasons.into_iter().map(reason).collect(),
+        detail: entry.detail,
+        prev,
+        hash,
+    }
+}
+
+fn actor(actor: event::Actor) -> Actor {
+    let (kind, id) = match actor {
+        event::Actor::User(it) => ("user", Some(it.0)),
+        event::Actor::Service(it) => ("service", Some(it)),
+        event::Actor::Agent(it) => ("agent", Some(it.0)),
+        event::Actor::System => ("system", None),
+    };
+    Actor { kind: kind.to_owned(), id }
+}
+
+/// One that was tampered with does not hide the others.
+fn unreadable(seq: u64, prev: Option<String>, hash: String) -> Entry {
+    Entry {
+        seq,
+        id: String::new(),
+        at: jiff::Timestamp::UNIX_EPOCH,
+        kind: "unreadable".to_owned(),
+        actor: actor(event::Actor::System),
+        org: None,
+        user: None,
+        agent: None,
+        role: None,
+        tool: None,
+        ruling: None,
+        run_id: None,
+        reference: None,
+        reasons: Vec::new(),
+        detail: serde_json::Value::Null,
+        prev,
+        hash,
+    }
+}
+
+/// A line of an export. The entry is last and byte for byte what was hashed; one that is no JSON
+/// any more is quoted, so that the line still is.
+pub fn line(kept: &Kept) -> String {
+    let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&kept.text).is_ok()
+        && !kept.text.contains(['\n', '\r']);
+    let text = match is_json {
+        true => kept.text.clone(),
+        false => serde_json::Value::String(kept.text.clone()).to_string(),
+    };
+    let prev = kept.prev.as_ref().map_or("null".to_owned(), |it| format!("\"{}\"", hex(it)));
+    format!(
+        "{{\"seq\":{},\"prev\":{prev},\"hash\":\"{}\",\"entry\":{text}}}\n",
+        kept.seq,
+        hex(&kept.hash)
+    )
 }

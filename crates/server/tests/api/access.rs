@@ -39,7 +39,7 @@ async fn everything_but_health_needs_a_valid_token() {
         server.caller(Some(&format!("{}x", server.running.local_token))),
     ];
     let operations = operations(&document);
-    assert_eq!(operations.len(), 17);
+    assert_eq!(operations.len(), 21);
     for (method, path) in operations {
         for caller in &callers {
             let request = caller.request(method.clone(), &path).body("{}");
