@@ -1,6 +1,7 @@
 //! The wire: request and response types, and a typed client. Knows nothing of the domain: what
 //! is here is a promise to those who call us.
 
+pub mod audit;
 #[cfg(feature = "client")]
 pub mod client;
 pub mod object;

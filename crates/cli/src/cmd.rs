@@ -1,5 +1,6 @@
 //! The commands, a file each.
 
+pub mod audit;
 pub mod bench;
 pub mod chat;
 pub mod completions;

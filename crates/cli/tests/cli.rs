@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "cli/audit.rs"]
+mod audit;
 #[path = "cli/harness.rs"]
 mod harness;
 #[path = "cli/offline.rs"]

@@ -131,16 +131,6 @@ impl AuditId {
     }
 }
 
-/// A ruling as it is written.
-pub fn word(ruling: Ruling) -> &'static str {
-    match ruling {
-        Ruling::Allow => "allow",
-        Ruling::RequireApproval => "require_approval",
-        Ruling::RequireHuman => "require_human",
-        Ruling::Deny => "deny",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,7 +156,7 @@ mod tests {
     #[test]
     fn a_ruling_is_written_here_as_it_is_everywhere() {
         for ruling in [Ruling::Allow, Ruling::RequireApproval, Ruling::RequireHuman, Ruling::Deny] {
-            assert_eq!(serde_json::to_value(ruling).unwrap(), word(ruling));
+            assert_eq!(serde_json::to_value(ruling).unwrap(), ruling.as_str());
         }
     }
 

@@ -28,6 +28,7 @@ use crate::context;
 use crate::gate::{self, Again, Gatehouse, OnPartialDeny};
 use crate::journal::{Journal, JournalError};
 use crate::model::Request;
+use crate::rules::Literals;
 use crate::tool::{CallContext, Done, Effect};
 use crate::worker::Pulse;
 use crate::{Parts, UnknownOutcome};
@@ -354,6 +355,7 @@ fn gatehouse<'g>(
         run: journal.history()?.id(),
         created,
         delegated: authority.delegation(created),
+        task: authority.has_rules().then(|| Literals::of(journal.context().persons_words())),
         now: clock::now(),
     })
 }

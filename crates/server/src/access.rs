@@ -126,6 +126,20 @@ impl Caller {
         }
     }
 
+    /// Whose entries of the audit the caller reads, given whom it asked for: people what concerns
+    /// them, operators all of it.
+    pub fn audited(&self, asked: Option<UserId>) -> Result<Option<UserId>> {
+        let forbidden = |detail: &str| Err(ApiError::Forbidden(detail.to_owned()));
+        match self.token.kind {
+            TokenKind::Human if self.token.operator => Ok(asked),
+            TokenKind::Human if asked.as_ref().is_none_or(|it| *it == self.own()) => {
+                Ok(Some(self.own()))
+            }
+            TokenKind::Human => forbidden("only an operator reads what concerns another user"),
+            TokenKind::Service | TokenKind::Agent => forbidden("the audit is for people"),
+        }
+    }
+
     /// On whose behalf the caller acts, given whom it named.
     pub fn acts_for(&self, named: Option<&str>) -> Result<UserId> {
         self.sees()?;

@@ -43,6 +43,7 @@ pub struct Config {
     pub limits: LimitsConfig,
     pub tools: ToolsConfig,
     pub permissions: PermissionsConfig,
+    pub audit: AuditConfig,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
     pub models: BTreeMap<String, ModelConfig>,
@@ -80,6 +81,21 @@ pub enum OnUnknownOutcome {
     Retry,
 }
 
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AuditConfig {
+    /// What becomes of calls that are allowed without a word: `count` or `record`.
+    pub allows: Allows,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Allows {
+    #[default]
+    Count,
+    Record,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Isolation {
@@ -106,6 +122,7 @@ impl Default for Config {
             limits: LimitsConfig::default(),
             tools: ToolsConfig::default(),
             permissions: PermissionsConfig::default(),
+            audit: AuditConfig::default(),
             isolation: None,
             models: BTreeMap::new(),
             tiers: BTreeMap::new(),

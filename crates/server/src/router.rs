@@ -17,7 +17,9 @@ use crate::config::PermissionsConfig;
 use crate::document::{self, Document};
 use crate::error::ApiError;
 use crate::metrics::Metrics;
-use crate::routes::{authorize, health, permissions, rules, runs, signals, tokens, webhooks};
+use crate::routes::{
+    audit, authorize, health, permissions, rules, runs, signals, tokens, webhooks,
+};
 
 /// What handlers work with.
 #[derive(Debug, Clone)]
@@ -59,6 +61,10 @@ pub fn router(app: App) -> Router {
         .routes(routes!(tokens::make, tokens::list))
         .routes(routes!(tokens::revoke))
         .routes(routes!(webhooks::deliveries))
+        .routes(routes!(audit::list))
+        .routes(routes!(audit::export))
+        .routes(routes!(audit::verify))
+        .routes(routes!(audit::anchor))
         .split_for_parts();
     router
         .merge(document::page(document))

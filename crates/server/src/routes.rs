@@ -1,5 +1,6 @@
 //! The handlers, a file for each thing that they are about.
 
+pub mod audit;
 pub mod authorize;
 pub mod health;
 pub mod permissions;

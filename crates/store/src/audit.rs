@@ -5,7 +5,7 @@
 mod chain;
 mod verify;
 
-use chancery_domain::audit::{Entry, Link, word};
+use chancery_domain::audit::{Entry, Link};
 use chancery_domain::id::{AgentId, AuditId, RunId, UserId};
 use chancery_domain::policy::Ruling;
 use jiff::Timestamp;
@@ -147,7 +147,7 @@ fn narrowed(filter: &AuditFilter) -> (String, Vec<Param>) {
     let text = |it: Option<&str>| it.map(|it| Param::Text(storable(it)));
     narrow("a.agent =", text(filter.agent.as_ref().map(AgentId::as_str)));
     narrow("a.tool =", text(filter.tool.as_deref()));
-    narrow("a.ruling =", text(filter.ruling.map(word)));
+    narrow("a.ruling =", text(filter.ruling.map(Ruling::as_str)));
     narrow("a.kind =", text(filter.kind.as_deref()));
     narrow("a.user_id =", text(filter.user.as_ref().map(UserId::as_str)));
     narrow("a.run_id =", filter.run.map(|it| Param::Uuid(it.0)));

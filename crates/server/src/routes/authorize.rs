@@ -8,10 +8,12 @@ use chancery_api::permission::{Authorize, Authorized};
 use chancery_domain::audit::{Entry, kind};
 use chancery_domain::event::{Call, Created, Event};
 use chancery_domain::id::{AgentId, CallId, RunId};
-use chancery_domain::policy::{Fitness, Ruling};
-use chancery_runtime::authority::Case;
+use chancery_domain::policy::Ruling;
+use chancery_runtime::authority::{Authority, Case, Given};
 use chancery_runtime::clock;
+use chancery_runtime::context::Context;
 use chancery_runtime::gate::arguments_sha256;
+use chancery_runtime::rules::Literals;
 use metrics::counter;
 use serde_json::{Value, json};
 
@@ -33,7 +35,10 @@ pub async fn authorize(
     check_name("tool", &body.tool)?;
     let user = caller.asks_for(body.user.as_deref(), &AgentId(body.agent.clone()))?;
     let run = match &body.run {
-        Some(run) => Some(beginning(&app, caller.run(&app, run).await?.id).await?),
+        Some(run) => {
+            let id = caller.run(&app, run).await?.id;
+            Some((id, Said::of(&app, id).await?))
+        }
         None => None,
     };
     let arguments = match &body.arguments {
@@ -44,19 +49,20 @@ pub async fn authorize(
         Some(_) => return Err(bad_request("`arguments` is an object".to_owned())),
         None => None,
     };
-    // Arguments that nobody gave are not held against the schema.
-    let aside = arguments.is_none().then_some(Fitness::Fits);
+    let given = if arguments.is_some() { Given::Whole } else { Given::Aside };
     let arguments = arguments.unwrap_or_else(|| json!({}));
     let call = Call { id: CallId::from("call"), tool: body.tool, arguments };
     let authority = app.authority.get();
-    let user = run.as_ref().map_or(user, |it| it.1.user.clone());
-    let delegated = run.as_ref().and_then(|it| authority.delegation(&it.1));
+    let user = run.as_ref().map_or(user, |it| it.1.created.user.clone());
+    let delegated = run.as_ref().and_then(|it| authority.delegation(&it.1.created));
     let (judgment, layers) = authority.explain(Case {
         agent: &body.agent,
         user: user.as_str(),
         delegated: delegated.as_ref(),
         call: &call,
-        unfit: aside.as_ref().filter(|_| authority.tools().spec(&call.tool).is_some()),
+        given,
+        task: run.as_ref().and_then(|it| it.1.literals(&authority)).as_ref(),
+        now: clock::now(),
         limits: &[],
     });
     let id = clock::new_audit_id();
@@ -87,10 +93,26 @@ pub async fn authorize(
     }))
 }
 
-async fn beginning(app: &App, run: RunId) -> Result<(RunId, Created)> {
-    let events = app.store.events(run, 0, 1).await?;
-    match events.into_iter().next().map(|it| it.event) {
-        Some(Event::Created(created)) => Ok((run, created)),
-        _ => Err(ApiError::Internal(format!("{run} has no beginning"))),
+/// What a run was made with, and what its person said in it.
+#[derive(Debug)]
+pub struct Said {
+    pub created: Created,
+    context: Context,
+}
+
+impl Said {
+    pub async fn of(app: &App, run: RunId) -> Result<Said> {
+        let events = app.store.events(run, 0, u32::MAX).await?;
+        let Some(Event::Created(created)) = events.first().map(|it| it.event.clone()) else {
+            return Err(ApiError::Internal(format!("{run} has no beginning")));
+        };
+        let mut context = Context::new(created.clone(), Vec::new());
+        events.iter().for_each(|it| context.follow(&it.event));
+        Ok(Said { created, context })
+    }
+
+    /// Absent where no rule asks for them.
+    pub fn literals(&self, authority: &Authority) -> Option<Literals> {
+        authority.has_rules().then(|| Literals::of(self.context.persons_words()))
     }
 }

@@ -78,6 +78,10 @@ async fn the_document_lists_every_route() {
         "GET /api/tokens",
         "POST /api/tokens",
         "POST /api/tokens/{id}/revoke",
+        "GET /api/audit",
+        "GET /api/audit/export",
+        "GET /api/audit/verify",
+        "GET /api/audit/anchor",
     ]
     .map(str::to_owned)
     .into();

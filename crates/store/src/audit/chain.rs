@@ -1,7 +1,7 @@
 //! The chain, pure: what is written of an entry, and how each hash follows from the one before.
 //! `docs/audit.md` says the same for those who check it without us.
 
-use chancery_domain::audit::{Entry, Link, word};
+use chancery_domain::audit::{Entry, Link};
 use chancery_domain::event::Actor;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -103,7 +103,7 @@ impl Copies {
             kind: storable(&entry.kind),
             agent: text(entry.agent.as_ref().map(|it| it.as_str())),
             tool: text(entry.tool.as_deref()),
-            ruling: entry.ruling.map(|it| word(it).to_owned()),
+            ruling: entry.ruling.map(|it| it.as_str().to_owned()),
             user: text(entry.user.as_ref().map(|it| it.as_str())),
             run: entry.run.map(|it| it.0),
         }
