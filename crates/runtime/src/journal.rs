@@ -182,15 +182,20 @@ impl<'a> Journal<'a> {
         Hold { run: self.lease.run(), stop: &self.stop, tries: 0, pause: PAUSES.0 }
     }
 
-    /// Makes durable what the model will read or a person may see. That a batch is closed is
-    /// neither, unless words were held back until then: it shares the next commit.
+    /// Makes durable what the model will read. That the run has started or a batch is closed is
+    /// not, unless words were held back until then: it shares the next commit.
     pub async fn commit_words(&mut self) -> Result<(), JournalError> {
         let staged = self.history()?.staged();
-        let closing = staged.iter().all(|it| matches!(it, Event::BatchClosed(_)));
-        if closing && self.durable_messages == self.context.messages().len() {
+        let wordless = |it: &Event| matches!(it, Event::Started(_) | Event::BatchClosed(_));
+        if staged.iter().all(wordless) && self.durable_messages == self.context.messages().len() {
             return Ok(());
         }
         self.commit().await
+    }
+
+    /// Whether nobody has been told yet that the run has started.
+    pub fn is_starting(&self) -> Result<bool, JournalError> {
+        Ok(self.history()?.staged().iter().any(|it| matches!(it, Event::Started(_))))
     }
 
     /// Drops what is staged and reads the log anew.

@@ -5,7 +5,9 @@
 //! has ended is durable before its worker turns to another. Everything in between shares the
 //! next commit.
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chancery_domain::batch::{Batch, Clearance, Permit, Refusal, Settled, Turn};
 use chancery_domain::event::{
@@ -33,6 +35,8 @@ use crate::tool::{CallContext, Done, Effect};
 use crate::worker::Pulse;
 use crate::{Parts, UnknownOutcome};
 
+/// How long it may go untold that a run has started: a quick answer shares its commit.
+const START_UNTOLD: Duration = Duration::from_millis(20);
 /// For each attempt that a run has, a call may be begun this often: others may be to blame.
 const RETRIES: u32 = 4;
 
@@ -155,17 +159,33 @@ async fn generate(
         return journal.record(Failed { error });
     };
     let offers = context::offers(&authority, &created);
-    let request = Request {
-        run: journal.history()?.id(),
-        agent: &created.agent,
-        system: &role.prompt,
-        messages: journal.context().messages(),
-        tools: &offers,
-    };
+    let run = journal.history()?.id();
+    let (agent, system) = (&created.agent, &*role.prompt);
+    let request = |messages| Request { run, agent, system, messages, tools: &offers };
     let model = parts.models.for_tier(&role.model_tier);
-    let reply = tokio::select! {
-        reply = model.generate(request) => reply,
-        () = reins.halt.cancelled() => return halted(journal).await,
+    let reply = if journal.is_starting()? {
+        let messages = journal.context().messages().to_vec();
+        let mut asked = pin!(model.generate(request(&messages)));
+        let at_once = tokio::select! {
+            reply = &mut asked => Some(reply),
+            () = tokio::time::sleep(START_UNTOLD) => None,
+            () = reins.halt.cancelled() => return halted(journal).await,
+        };
+        match at_once {
+            Some(reply) => reply,
+            None => {
+                journal.commit().await?;
+                tokio::select! {
+                    reply = asked => reply,
+                    () = reins.halt.cancelled() => return halted(journal).await,
+                }
+            }
+        }
+    } else {
+        tokio::select! {
+            reply = model.generate(request(journal.context().messages())) => reply,
+            () = reins.halt.cancelled() => return halted(journal).await,
+        }
     };
     let reply = match reply {
         Ok(reply) => reply,
@@ -264,7 +284,7 @@ async fn begin_wait(
     journal: &mut Journal<'_>,
     call: &Call,
     key: WaitKey,
-    timeout: Option<std::time::Duration>,
+    timeout: Option<Duration>,
 ) -> Result<(), JournalError> {
     if journal.history()?.has_waited_for(&key) {
         let text = format!("this run has waited for `{key}` before: choose another key");

@@ -115,10 +115,10 @@ async fn a_poisonous_call_is_given_up() {
     for (act, on_unknown) in [(Safe, Fail), (Safe, Retry), (Write, Retry)] {
         let poisonous = Scenario { attempts: 3, ..scenario(&[&[act]], on_unknown, Recover::Fail) };
         let simulator = Simulator::new().await;
-        // In the tool: after claim, start, words and start in the first life, after claim and
-        // start in the others.
+        // In the tool: after claim, words and start in the first life, after claim and start in
+        // the others.
         let played = simulator.play(&poisonous, |life| match life {
-            0 => Some((8, Fault::Crash)),
+            0 => Some((6, Fault::Crash)),
             1..=2 => Some((4, Fault::Crash)),
             _ => None,
         });

@@ -39,6 +39,12 @@ const OUTAGE_MAX: Duration = Duration::from_secs(30);
 pub(crate) type Patience = Arc<std::sync::RwLock<Duration>>;
 /// The same number in every server: only one migrates at a time.
 const MIGRATION_LOCK: i64 = 0x6368_616e_6365_7279;
+/// What a commit answers for is on disk, whatever the database's default is. Rows are found by their
+/// keys: a plan that was made while a table was small would read all of it when it is large, and
+/// lock what it finds in no order. A process that stands still in the middle of a transaction does
+/// not keep the others from theirs.
+const SETTINGS: &str = "SET synchronous_commit = on; SET enable_seqscan = off;
+    SET application_name = 'chancery'; SET idle_in_transaction_session_timeout = '5s'";
 
 #[derive(Debug)]
 pub(crate) struct Postgres {
@@ -202,14 +208,10 @@ fn pool(
         .runtime(deadpool_postgres::Runtime::Tokio1)
         .create_timeout(Some(Duration::from_secs(10)))
         .wait_timeout(Some(OUTAGE_MAX))
-        // What a commit answers for is on disk, whatever the database's default is. A process that
-        // stands still in the middle of a transaction does not keep the others from theirs.
         .post_create(Hook::async_fn(|client, _| {
-            Box::pin(async move {
-                let set = "SET synchronous_commit = on; SET application_name = 'chancery';
-                    SET idle_in_transaction_session_timeout = '5s'";
-                client.batch_execute(set).await.map_err(HookError::Backend)
-            })
+            Box::pin(
+                async move { client.batch_execute(SETTINGS).await.map_err(HookError::Backend) },
+            )
         }))
         .build()
         .map_err(|it| OpenError::Url(it.to_string()))

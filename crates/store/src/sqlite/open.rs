@@ -1,0 +1,87 @@
+//! Opening the file: one process at a time, durable commits, the schema up to date.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::migrate;
+use crate::{OpenError, StoreError};
+
+pub(super) fn open(dir: &Path) -> Result<(File, PathBuf, Connection), OpenError> {
+    let unusable =
+        |it: std::io::Error| OpenError::Directory { dir: dir.to_owned(), detail: it.to_string() };
+    // What agents and people said is nobody else's business.
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(unusable)?;
+    let lock = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(dir.join("chancery.lock"))
+        .map_err(unusable)?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(std::fs::TryLockError::WouldBlock) => return Err(OpenError::InUse(dir.to_owned())),
+        Err(std::fs::TryLockError::Error(error)) => return Err(unusable(error)),
+    }
+    let path = dir.join("chancery.db");
+    let mut connection = Connection::open(&path).map_err(StoreError::from)?;
+    configure(&connection)?;
+    migrate(&mut connection)?;
+    Ok((lock, path, connection))
+}
+
+fn configure(connection: &Connection) -> Result<(), OpenError> {
+    let set = |name: &str, value: &str| {
+        connection.pragma_update(None, name, value).map_err(StoreError::from)
+    };
+    set("journal_mode", "WAL")?;
+    set("synchronous", "FULL")?;
+    set("temp_store", "MEMORY")?;
+    set("cache_size", "-16384")?;
+    set("journal_size_limit", "67108864")?;
+    connection.set_prepared_statement_cache_capacity(64);
+    // SQLite reads a value that it does not know as another one, and says nothing.
+    let read = |name: &str| {
+        connection
+            .pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0))
+            .map_err(StoreError::from)
+    };
+    for (setting, wanted, value) in [
+        ("synchronous", "FULL", rusqlite::types::Value::Integer(2)),
+        ("journal_mode", "wal", rusqlite::types::Value::Text("wal".to_owned())),
+    ] {
+        let found = read(setting)?;
+        if found != value {
+            return Err(OpenError::NotDurable { setting, found: format!("{found:?}"), wanted });
+        }
+    }
+    Ok(())
+}
+
+fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(StoreError::from)?;
+    transaction.execute_batch(migrate::TABLE).map_err(StoreError::from)?;
+    let applied = (|| {
+        let mut statement =
+            transaction.prepare("SELECT number, checksum FROM migrations ORDER BY number")?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        rows.collect::<rusqlite::Result<Vec<(i64, String)>>>()
+    })()
+    .map_err(StoreError::from)?;
+    for migration in migrate::pending(&applied, |it| it.sqlite)? {
+        transaction.execute_batch(migration.sqlite).map_err(StoreError::from)?;
+        transaction
+            .execute(
+                "INSERT INTO migrations (number, name, checksum) VALUES (?1, ?2, ?3)",
+                (migration.number, migration.name, migrate::checksum(migration.sqlite)),
+            )
+            .map_err(StoreError::from)?;
+    }
+    transaction.commit().map_err(StoreError::from)?;
+    Ok(())
+}
