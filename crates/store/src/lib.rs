@@ -11,6 +11,7 @@ mod error;
 pub mod fault;
 pub mod log;
 mod migrate;
+pub mod org;
 pub mod outbox;
 mod postgres;
 mod projection;

@@ -25,6 +25,7 @@ macro_rules! migrations {
 migrations! {
     1 "0001_init";
     2 "0002_outbox";
+    5 "0005_org";
 }
 
 /// The table that says what has been applied; the same text for both databases.

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 pub mod log;
+pub mod org;
 pub mod outbox;
 pub mod projection;
 pub mod queue;
