@@ -1,8 +1,9 @@
 //! What an error looks like: problem+json (RFC 9457).
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::{IntoResponses, ToSchema};
+
+use crate::permission::Reason;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
@@ -17,7 +18,7 @@ pub struct Problem {
     pub detail: String,
     /// Where a ruling caused it: every layer that spoke.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub reasons: Vec<Value>,
+    pub reasons: Vec<Reason>,
 }
 
 /// What any request may come to when it does not come to what was asked; for the document.

@@ -28,9 +28,12 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use crate::event::{Actor, Asking, Call, Decision, Proposal};
-use crate::id::{CallId, MessageId};
+use crate::event::{
+    Actor, Answer, Call, Decision, PermissionDecided, Proposal, Request, RequestKind,
+};
+use crate::id::{CallId, MessageId, RuleId};
 use crate::policy::{Reason, Ruling};
+use jiff::Timestamp;
 
 // Invariant: `Batch<Open>` has a slot that is `Asked`; `Batch<Settled>` has none.
 #[derive(Debug, PartialEq)]
@@ -65,16 +68,27 @@ struct Slot {
     standing: Standing,
     /// How often it was let run again because its outcome was unknown.
     retries: u32,
+    /// Somebody said no, or nobody said yes in time.
+    denied: bool,
 }
 
 /// Where one call stands.
 #[derive(Debug, Clone, PartialEq)]
 enum Standing {
-    Cleared,
-    Asked { human: bool, asking: Asking },
+    Cleared(Clearance),
+    Asked { human: bool, request: Arc<Request> },
     Refused(Refusal),
-    Started,
+    Started(Clearance),
     Ended,
+}
+
+/// By what a call may run. The rules are asked again before it does, and may be stricter by
+/// then than this covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clearance {
+    Ruled,
+    Granted { human: bool },
+    Rule(RuleId),
 }
 
 /// Why a call may not run.
@@ -82,6 +96,8 @@ enum Standing {
 pub enum Refusal {
     Policy(Vec<Reason>),
     Person,
+    /// Nobody answered in time.
+    Expired,
     /// Its outcome was unknown, and the answer was not to run it again.
     Unknown,
 }
@@ -89,7 +105,10 @@ pub enum Refusal {
 /// What to do about the first call that has not ended.
 #[derive(Debug, PartialEq)]
 pub enum Turn {
-    Execute(Arc<Call>),
+    Execute {
+        call: Arc<Call>,
+        clearance: Clearance,
+    },
     Refuse {
         call: Arc<Call>,
         refusal: Refusal,
@@ -112,8 +131,12 @@ pub enum BatchError {
     NotNext(CallId),
     #[error("call `{0}` needs a person's word")]
     HumanRequired(CallId),
-    #[error("an agent decides nothing")]
-    AgentDecides,
+    #[error("an agent decides nothing, and the system only that nobody did")]
+    NotADecider,
+    #[error("what call `{0}` needs an answer for has no such answer")]
+    NoSuchAnswer(CallId),
+    #[error("call `{0}` asks for a person, but nobody is asked")]
+    NobodyAsked(CallId),
     #[error("call `{0}` does not stand where this would be legal")]
     Standing(CallId),
 }
@@ -135,18 +158,24 @@ impl Gate {
             return Err(BatchError::Empty);
         }
         let mut slots: Vec<Slot> = Vec::with_capacity(proposals.len());
-        for Proposal { call, ruling, reasons } in proposals {
+        for Proposal { call, ruling, reasons, answer } in proposals {
             if slots.iter().any(|slot| slot.call.id == call.id) {
                 return Err(BatchError::Twice(call.id.clone()));
             }
-            let asking = Asking::Permission;
-            let standing = match ruling {
-                Ruling::Allow => Standing::Cleared,
-                Ruling::RequireApproval => Standing::Asked { human: false, asking },
-                Ruling::RequireHuman => Standing::Asked { human: true, asking },
-                Ruling::Deny => Standing::Refused(Refusal::Policy(reasons.clone())),
+            let standing = match (ruling, answer) {
+                (Ruling::Allow, _) => Standing::Cleared(Clearance::Ruled),
+                (Ruling::Deny, _) => Standing::Refused(Refusal::Policy(reasons.clone())),
+                // A rule never stands in for a person where a person must be asked.
+                (Ruling::RequireApproval, Some(Answer::Rule(rule))) => {
+                    Standing::Cleared(Clearance::Rule(*rule))
+                }
+                (_, Some(Answer::Request(request))) => {
+                    let human = *ruling == Ruling::RequireHuman;
+                    Standing::Asked { human, request: request.clone() }
+                }
+                _ => return Err(BatchError::NobodyAsked(call.id.clone())),
             };
-            slots.push(Slot { call: call.clone(), standing, retries: 0 });
+            slots.push(Slot { call: call.clone(), standing, retries: 0, denied: false });
         }
         Ok(Gate::of(message, slots))
     }
@@ -182,39 +211,69 @@ impl<S> Batch<S> {
 
 impl Batch<Open> {
     /// Records one answer. The batch settles with the last one.
-    pub fn decide(
-        mut self,
-        call: &CallId,
-        decision: &Decision,
-        by: &Actor,
-    ) -> Result<Gate, BatchError> {
-        let Some(slot) = self.slots.iter_mut().find(|slot| slot.call.id == *call) else {
-            return Err(BatchError::NoSuchCall(call.clone()));
-        };
-        let Standing::Asked { human, asking } = slot.standing else {
+    pub fn decide(mut self, decided: &PermissionDecided) -> Result<Gate, BatchError> {
+        let call = &decided.call;
+        let slot = self.asked_slot(call)?;
+        let Standing::Asked { human, request } = &slot.standing else {
             return Err(BatchError::NotAsked(call.clone()));
         };
-        let person = matches!(by, Actor::User(_));
-        slot.standing = match (decision, asking) {
-            _ if matches!(by, Actor::Agent(_)) => return Err(BatchError::AgentDecides),
-            (Decision::Denied, Asking::Permission) => Standing::Refused(Refusal::Person),
-            (Decision::Denied, Asking::Recover) => Standing::Refused(Refusal::Unknown),
-            _ if human && !person => return Err(BatchError::HumanRequired(call.clone())),
-            (Decision::Granted, _) => Standing::Cleared,
-            (Decision::Supplied(_), Asking::Recover) => Standing::Ended,
-            (Decision::Supplied(_), Asking::Permission) => {
-                return Err(BatchError::Standing(call.clone()));
+        if request.id != decided.permission {
+            return Err(BatchError::NotAsked(call.clone()));
+        }
+        let recovers = request.kind == RequestKind::Recover;
+        let person = matches!(decided.by, Actor::User(_));
+        let edits = decided.arguments.is_some() || decided.remember.is_some();
+        match (&decided.decision, &decided.by) {
+            (Decision::Expired, Actor::System) if !edits => {}
+            (_, Actor::Agent(_) | Actor::System) => return Err(BatchError::NotADecider),
+            (Decision::Denied, _) if !edits => {}
+            _ if *human && !person => return Err(BatchError::HumanRequired(call.clone())),
+            // What a person must be asked is asked each time.
+            (Decision::Granted, _) if decided.remember.is_some() && *human => {
+                return Err(BatchError::HumanRequired(call.clone()));
             }
+            (Decision::Granted, _) if !(recovers && edits) => {}
+            (Decision::Supplied(_), _) if recovers && !edits => {}
+            _ => return Err(BatchError::NoSuchAnswer(call.clone())),
+        }
+        slot.standing = match decided.decision {
+            Decision::Granted => Standing::Cleared(Clearance::Granted { human: person }),
+            Decision::Supplied(_) => Standing::Ended,
+            Decision::Denied | Decision::Expired if recovers => Standing::Refused(Refusal::Unknown),
+            Decision::Denied => Standing::Refused(Refusal::Person),
+            Decision::Expired => Standing::Refused(Refusal::Expired),
         };
+        slot.denied |= matches!(decided.decision, Decision::Denied | Decision::Expired);
+        if let Some(arguments) = &decided.arguments {
+            Arc::make_mut(&mut slot.call).arguments = arguments.clone();
+        }
+        Ok(Gate::of(self.message, self.slots))
+    }
+
+    /// Nobody answered one question in time, and it has as long again. Once only.
+    pub fn escalated(mut self, call: &CallId, until: Timestamp) -> Result<Gate, BatchError> {
+        let slot = self.asked_slot(call)?;
+        match &mut slot.standing {
+            Standing::Asked { request, .. } if request.escalates => {
+                let request = Arc::make_mut(request);
+                (request.escalates, request.expires_at) = (false, Some(until));
+            }
+            _ => return Err(BatchError::Standing(call.clone())),
+        }
         Ok(Gate::of(self.message, self.slots))
     }
 
     /// The calls that nobody has answered for, with what is asked about each.
-    pub fn asked(&self) -> impl Iterator<Item = (&Arc<Call>, Asking)> {
-        self.slots.iter().filter_map(|slot| match slot.standing {
-            Standing::Asked { asking, .. } => Some((&slot.call, asking)),
+    pub fn asked(&self) -> impl Iterator<Item = (&Arc<Call>, &Arc<Request>)> {
+        self.slots.iter().filter_map(|slot| match &slot.standing {
+            Standing::Asked { request, .. } => Some((&slot.call, request)),
             _ => None,
         })
+    }
+
+    fn asked_slot(&mut self, call: &CallId) -> Result<&mut Slot, BatchError> {
+        let slot = self.slots.iter_mut().find(|slot| slot.call.id == *call);
+        slot.ok_or_else(|| BatchError::NoSuchCall(call.clone()))
     }
 }
 
@@ -224,10 +283,10 @@ impl Batch<Settled> {
         let slot = self.slots.iter().find(|slot| !slot.ended())?;
         let call = slot.call.clone();
         match &slot.standing {
-            Standing::Cleared => Some(Turn::Execute(call)),
+            Standing::Cleared(clearance) => Some(Turn::Execute { call, clearance: *clearance }),
             Standing::Refused(refusal) => Some(Turn::Refuse { call, refusal: refusal.clone() }),
             // `Asked` cannot be, by the invariant; were it to be, nothing runs.
-            Standing::Started | Standing::Asked { .. } => Some(Turn::Unknown(call)),
+            Standing::Started(_) | Standing::Asked { .. } => Some(Turn::Unknown(call)),
             Standing::Ended => None,
         }
     }
@@ -238,8 +297,22 @@ impl Batch<Settled> {
         self.slots
             .iter()
             .skip_while(|slot| slot.ended())
-            .take_while(|slot| slot.standing == Standing::Cleared)
+            .take_while(|slot| matches!(slot.standing, Standing::Cleared(_)))
             .map(|slot| &slot.call)
+    }
+
+    /// By what a call may run, if it may.
+    pub fn clearance(&self, call: &CallId) -> Option<Clearance> {
+        let slot = self.slots.iter().find(|it| it.call.id == *call)?;
+        match slot.standing {
+            Standing::Cleared(clearance) => Some(clearance),
+            _ => None,
+        }
+    }
+
+    /// Whether somebody said no to a call of this batch, or nobody said yes in time.
+    pub fn has_denied(&self) -> bool {
+        self.slots.iter().any(|slot| slot.denied)
     }
 
     /// Starts a cleared call; those before it have started or ended. The runner makes the start
@@ -250,30 +323,35 @@ impl Batch<Settled> {
         let slot = self
             .slots
             .iter_mut()
-            .find(|slot| !matches!(slot.standing, Standing::Ended | Standing::Started))
+            .find(|slot| !matches!(slot.standing, Standing::Ended | Standing::Started(_)))
             .filter(|slot| slot.call.id == *call)
             .ok_or_else(|| BatchError::NotNext(call.clone()))?;
-        if slot.standing != Standing::Cleared {
+        let Standing::Cleared(clearance) = slot.standing else {
             return Err(BatchError::Standing(call.clone()));
-        }
-        slot.standing = Standing::Started;
+        };
+        slot.standing = Standing::Started(clearance);
         let permit = Permit { call: slot.call.clone(), message };
         Ok((self, permit))
     }
 
     pub fn ended(mut self, call: &CallId) -> Result<Batch<Settled>, BatchError> {
-        *self.first_open(call, |it| *it == Standing::Started)? = Standing::Ended;
+        *self.first_open(call, is_started)? = Standing::Ended;
         Ok(self)
     }
 
     pub fn refused(mut self, call: &CallId) -> Result<Batch<Settled>, BatchError> {
-        *self.first_open(call, |it| matches!(it, Standing::Refused(_)))? = Standing::Ended;
+        // A call that was cleared may meet a rule that has become stricter since.
+        let legal = |it: &Standing| matches!(it, Standing::Refused(_) | Standing::Cleared(_));
+        *self.first_open(call, legal)? = Standing::Ended;
         Ok(self)
     }
 
     /// A call whose outcome is unknown may run again: its tool recognises what it has seen.
     pub fn retried(mut self, call: &CallId) -> Result<Batch<Settled>, BatchError> {
-        *self.first_open(call, |it| *it == Standing::Started)? = Standing::Cleared;
+        let standing = self.first_open(call, is_started)?;
+        if let Standing::Started(clearance) = *standing {
+            *standing = Standing::Cleared(clearance);
+        }
         self.slots.iter_mut().filter(|it| it.call.id == *call).for_each(|it| it.retries += 1);
         Ok(self)
     }
@@ -283,16 +361,29 @@ impl Batch<Settled> {
         self.slots.iter().find(|it| it.call.id == *call).map_or(0, |it| it.retries)
     }
 
-    /// A started call needs a person after all.
-    pub fn reopened(mut self, call: &CallId, asking: Asking) -> Result<Gate, BatchError> {
-        *self.first_open(call, |it| *it == Standing::Started)? =
-            Standing::Asked { human: true, asking };
+    /// A call that was cleared or has started needs a person after all.
+    pub fn reopened(
+        mut self,
+        call: &CallId,
+        ruling: Ruling,
+        request: Arc<Request>,
+    ) -> Result<Gate, BatchError> {
+        if !ruling.asks() {
+            return Err(BatchError::NobodyAsked(call.clone()));
+        }
+        let human = ruling == Ruling::RequireHuman;
+        let legal = |it: &Standing| match it {
+            Standing::Started(_) => true,
+            Standing::Cleared(_) => request.kind != RequestKind::Recover,
+            _ => false,
+        };
+        *self.first_open(call, legal)? = Standing::Asked { human, request: request.clone() };
         Ok(Gate::of(self.message, self.slots))
     }
 
     /// Checks that `call` is the one now running.
     pub fn running(mut self, call: &CallId) -> Result<Batch<Settled>, BatchError> {
-        self.first_open(call, |it| *it == Standing::Started)?;
+        self.first_open(call, is_started)?;
         Ok(self)
     }
 
@@ -309,4 +400,8 @@ impl Batch<Settled> {
             None => Err(BatchError::NotNext(call.clone())),
         }
     }
+}
+
+fn is_started(standing: &Standing) -> bool {
+    matches!(standing, Standing::Started(_))
 }

@@ -3,12 +3,15 @@
 
 use serde_json::Value;
 
+use jiff::Timestamp;
+
+use crate::batch::BatchError;
 use crate::event::{
-    Actor, CallResult, Cancelled, Decision, Event, PermissionDecided, PermissionRequested,
-    Recorded, Resumed, Signalled, UserSpoke,
+    Actor, Answer, CallResult, Cancelled, Decision, Event, PermissionDecided, PermissionEscalated,
+    Recorded, Remember, Request, Resumed, Signalled, UserSpoke, WaitExpired,
 };
 use crate::history::History;
-use crate::id::{CallId, MessageId, RunId, WaitKey, permission_key};
+use crate::id::{CallId, MessageId, PermissionId, WaitKey};
 use crate::run::{Illegal, Run, Wait};
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -17,9 +20,13 @@ pub enum Refusal {
     Ended(&'static str),
     #[error("the run does not wait for `{0}`, and has not")]
     UnknownKey(WaitKey),
-    /// The opposite was answered before.
-    #[error("`{key}` was answered before: {before}")]
-    Decided { key: WaitKey, before: &'static str },
+    #[error("the run has no question `{0}`")]
+    UnknownPermission(PermissionId),
+    /// Something else was answered before.
+    #[error("`{permission}` was answered before: {before}")]
+    Decided { permission: PermissionId, before: &'static str },
+    #[error("call `{0}` needs a person's word, each time it is asked for")]
+    HumanRequired(CallId),
     #[error(
         "the payload of an answer is `{{\"approved\": true | false}}`, with `result` where a call's outcome is unknown"
     )]
@@ -72,6 +79,39 @@ pub fn resume(history: History, by: Actor) -> Result<Effect, Refusal> {
     }
 }
 
+/// The answer to one permission request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    pub decision: Decision,
+    pub comment: Option<String>,
+    /// What is granted instead of what was asked for.
+    pub arguments: Option<Value>,
+    pub remember: Option<Remember>,
+}
+
+/// Answers one permission request, whichever door the answer came through.
+pub fn decide(
+    history: History,
+    events: &[Recorded],
+    permission: PermissionId,
+    reply: Reply,
+    by: Actor,
+) -> Result<Effect, Refusal> {
+    let call = asked(&history)
+        .find_map(|(call, request)| (request.id == permission).then(|| call.clone()));
+    let Some(call) = call else {
+        return answered_before(&history, events, permission, &reply);
+    };
+    let Reply { decision, comment, arguments, remember } = reply;
+    let decided =
+        PermissionDecided { call, permission, decision, by, comment, arguments, remember };
+    match history.record(decided) {
+        Ok(history) => Ok(Effect::Record(history)),
+        Err(Illegal::Batch(BatchError::HumanRequired(call))) => Err(Refusal::HumanRequired(call)),
+        Err(illegal) => Err(illegal.into()),
+    }
+}
+
 /// Ends the wait that `key` names, whether it is for a signal or for a person's word.
 pub fn signal(
     history: History,
@@ -80,41 +120,86 @@ pub fn signal(
     payload: Value,
     by: Actor,
 ) -> Result<Effect, Refusal> {
+    if let Run::Waiting(Wait::Signal { key: awaited, .. }) = history.run()
+        && awaited == key
+    {
+        let signalled = Signalled { correlation_key: key.clone(), payload, by };
+        return Ok(Effect::Record(history.record(signalled)?));
+    }
+    let delivered = |it: &Recorded| matches!(&it.event, Event::Signalled(signalled) if signalled.correlation_key == *key);
+    if events.iter().any(delivered) {
+        return Ok(Effect::Already);
+    }
+    let question = events.iter().flat_map(|it| requests(&it.event));
+    let question = question.map(|(_, it)| it).find(|it| it.correlation_key == *key);
+    let permission = question.ok_or_else(|| Refusal::UnknownKey(key.clone()))?.id;
+    let reply =
+        Reply { decision: decision(&payload)?, comment: None, arguments: None, remember: None };
+    decide(history, events, permission, reply, by)
+}
+
+/// Ends what was to end by now: a wait for a signal, or a question that nobody answered.
+pub fn expire(history: History, key: &WaitKey, now: Timestamp) -> Result<Effect, Refusal> {
     match history.run() {
         Run::Waiting(Wait::Signal { key: awaited, .. }) if awaited == key => {
-            let signalled = Signalled { correlation_key: key.clone(), payload, by };
-            Ok(Effect::Record(history.record(signalled)?))
+            let correlation_key = key.clone();
+            Ok(Effect::Record(history.record(WaitExpired { correlation_key })?))
         }
         Run::Waiting(Wait::Permissions(batch)) => {
-            let (run, message) = (history.id(), batch.message());
-            let questions = Questions::of(run, events);
-            let asked = batch
-                .asked()
-                .map(|(call, _)| call.id.clone())
-                .find(|call| questions.key(message, call) == *key);
-            match asked {
-                Some(call) => {
-                    let decision = decision(&payload)?;
-                    let decided = PermissionDecided { call, decision, by, comment: None };
-                    Ok(Effect::Record(history.record(decided)?))
-                }
-                None => answered_before(run, events, key, &payload),
+            let due = batch.asked().find(|(_, it)| it.correlation_key == *key);
+            let Some((call, request)) = due else { return Ok(Effect::Already) };
+            let (call, permission) = (call.id.clone(), request.id);
+            if request.escalates {
+                let again = request.expires_at.map(|it| it.duration_since(request.asked_at));
+                let again = again.and_then(|it| now.checked_add(it).ok());
+                // Past the end of the calendar there is no second time.
+                let expires_at = again.unwrap_or(now);
+                let escalated = PermissionEscalated { call, permission, expires_at };
+                return Ok(Effect::Record(history.record(escalated)?));
             }
+            let (decision, by) = (Decision::Expired, Actor::System);
+            let (comment, arguments, remember) = (None, None, None);
+            let decided =
+                PermissionDecided { call, permission, decision, by, comment, arguments, remember };
+            Ok(Effect::Record(history.record(decided)?))
         }
-        _ => answered_before(history.id(), events, key, &payload),
+        // A signal or a person was faster.
+        _ => Ok(Effect::Already),
     }
 }
 
 /// The keys that would end the wait that a run is in.
-pub fn awaited_keys(history: &History, events: &[Recorded]) -> Vec<WaitKey> {
+pub fn awaited_keys(history: &History) -> Vec<WaitKey> {
     match history.run() {
         Run::Waiting(Wait::Signal { key, .. }) => vec![key.clone()],
-        Run::Waiting(Wait::Permissions(batch)) => {
-            let questions = Questions::of(history.id(), events);
-            batch.asked().map(|(call, _)| questions.key(batch.message(), &call.id)).collect()
-        }
+        _ => asked(history).map(|(_, it)| it.correlation_key.clone()).collect(),
+    }
+}
+
+/// The questions that an event puts, with the calls that they are about.
+pub fn requests(event: &Event) -> Vec<(&CallId, &Request)> {
+    match event {
+        Event::BatchProposed(batch) => batch
+            .calls
+            .iter()
+            .filter_map(|it| match &it.answer {
+                Some(Answer::Request(request)) if it.ruling.asks() => {
+                    Some((&it.call.id, &**request))
+                }
+                _ => None,
+            })
+            .collect(),
+        Event::PermissionRequested(it) => vec![(&it.call.id, &*it.request)],
         _ => Vec::new(),
     }
+}
+
+fn asked(history: &History) -> impl Iterator<Item = (&CallId, &Request)> {
+    let batch = match history.run() {
+        Run::Waiting(Wait::Permissions(batch)) => Some(batch),
+        _ => None,
+    };
+    batch.into_iter().flat_map(|it| it.asked().map(|(call, request)| (&call.id, &**request)))
 }
 
 /// No payload means approved.
@@ -133,75 +218,36 @@ fn decision(payload: &Value) -> Result<Decision, Refusal> {
     }
 }
 
-/// A signal that was delivered answers the same again; one that nobody waits for is unknown.
+/// The same answer again is no news; another one comes too late.
 fn answered_before(
-    run: RunId,
+    history: &History,
     events: &[Recorded],
-    key: &WaitKey,
-    payload: &Value,
+    permission: PermissionId,
+    reply: &Reply,
 ) -> Result<Effect, Refusal> {
-    let mut questions = Questions::new(run);
-    for it in events {
-        match &it.event {
-            Event::Signalled(signalled) if signalled.correlation_key == *key => {
-                return Ok(Effect::Already);
-            }
-            Event::PermissionDecided(decided) if questions.is_key(&decided.call, key) => {
-                let before = match decided.decision {
-                    Decision::Granted => "granted",
-                    Decision::Denied => "denied",
-                    Decision::Supplied(_) => "a result was supplied",
-                };
-                return if decision(payload)? == decided.decision {
-                    Ok(Effect::Already)
-                } else {
-                    Err(Refusal::Decided { key: key.clone(), before })
-                };
-            }
-            event => questions.follow(event),
+    let decided = events.iter().find_map(|it| match &it.event {
+        Event::PermissionDecided(decided) if decided.permission == permission => Some(decided),
+        _ => None,
+    });
+    match decided {
+        Some(it) if it.decision == reply.decision && it.arguments == reply.arguments => {
+            Ok(Effect::Already)
         }
-    }
-    Err(Refusal::UnknownKey(key.clone()))
-}
-
-/// Which key each question of the batch in hand has. Batches open with `permission_key`s; a
-/// question about a call that had started brings its own.
-struct Questions<'e> {
-    run: RunId,
-    message: Option<MessageId>,
-    reopened: Vec<&'e PermissionRequested>,
-}
-
-impl<'e> Questions<'e> {
-    fn new(run: RunId) -> Questions<'e> {
-        Questions { run, message: None, reopened: Vec::new() }
-    }
-
-    fn of(run: RunId, events: &'e [Recorded]) -> Questions<'e> {
-        let mut questions = Questions::new(run);
-        events.iter().for_each(|it| questions.follow(&it.event));
-        questions
-    }
-
-    fn follow(&mut self, event: &'e Event) {
-        match event {
-            Event::BatchProposed(batch) => {
-                self.message = Some(batch.message);
-                self.reopened.clear();
-            }
-            Event::PermissionRequested(request) => self.reopened.push(request),
-            _ => {}
+        Some(it) => {
+            let before = match it.decision {
+                Decision::Supplied(_) => "a result was supplied",
+                _ if it.arguments.is_some() => "granted with other arguments",
+                _ => it.decision.as_str(),
+            };
+            Err(Refusal::Decided { permission, before })
         }
-    }
-
-    fn key(&self, message: MessageId, call: &CallId) -> WaitKey {
-        match self.reopened.iter().rfind(|it| it.call == *call) {
-            Some(request) => request.correlation_key.clone(),
-            None => permission_key(self.run, message, call),
+        None if !events
+            .iter()
+            .any(|it| requests(&it.event).iter().any(|it| it.1.id == permission)) =>
+        {
+            Err(Refusal::UnknownPermission(permission))
         }
-    }
-
-    fn is_key(&self, call: &CallId, key: &WaitKey) -> bool {
-        self.message.is_some_and(|message| self.key(message, call) == *key)
+        // It was asked and not answered, and is not asked any more: the run has ended.
+        None => Err(Refusal::Ended(history.run().status())),
     }
 }

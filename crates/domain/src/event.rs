@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::id::{
-    AgentId, CallId, GroupId, MessageId, ProjectId, RoleId, RunId, SessionKey, UserId, WaitKey,
+    AgentId, CallId, GroupId, MessageId, PermissionId, ProjectId, RoleId, RuleId, RunId,
+    SessionKey, UserId, WaitKey,
 };
-use crate::policy::{Bounds, Reason, Ruling};
+use crate::policy::{Bounds, Reason, Risk, Ruling};
 
 /// An event in its place in the log.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,8 +82,10 @@ events! {
     CallEnded = "tool.finished";
     /// A call of unknown outcome may run again, as its tool says or the operator.
     CallRetried = "tool.retried";
-    /// A started call needs a person's word after all.
+    /// A call that was cleared or has started needs a person's word after all.
     PermissionRequested = "permission.requested";
+    /// Nobody answered in time: others are told, and have as long again.
+    PermissionEscalated = "permission.escalated";
     /// Every call of the batch has its result.
     BatchClosed = "batch.closed";
     WaitBegan = "wait.began";
@@ -132,6 +135,9 @@ pub struct Created {
     pub delegated: Option<Bounds>,
     pub input: String,
     pub by: Actor,
+    /// The version of the organisation that it was created under.
+    #[serde(default)]
+    pub org_version: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -158,6 +164,56 @@ pub struct Proposal {
     pub ruling: Ruling,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<Reason>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Answer>,
+}
+
+/// What became of a ruling that asks, when the batch was proposed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// A person is asked.
+    Request(Arc<Request>),
+    /// It was granted beforehand, by a rule that somebody made.
+    Rule(RuleId),
+}
+
+/// One call's need for a decision, and what a person is shown of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    pub id: PermissionId,
+    pub correlation_key: WaitKey,
+    pub kind: RequestKind,
+    /// By kind: command and signature, paths and diff, server and annotations.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub payload: serde_json::Map<String, Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub risk: Option<Risk>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub capabilities: Vec<String>,
+    /// Of the canonical form: what is granted is this call, not one like it.
+    pub arguments_sha256: String,
+    /// What a remembered answer would cover. Absent: it cannot be remembered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+    pub asked_at: Timestamp,
+    /// Absent: it waits for as long as it takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// Whether others are told before it expires.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub escalates: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestKind {
+    Read,
+    Write,
+    All,
+    Command,
+    /// It started in an earlier life and its outcome is unknown.
+    Recover,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -184,15 +240,43 @@ pub enum Decision {
     Denied,
     /// Only for a call whose outcome is unknown: what it did, as a person found out.
     Supplied(CallResult),
+    /// Nobody answered in time: the system's act, and no one else's.
+    Expired,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PermissionDecided {
     pub call: CallId,
+    pub permission: PermissionId,
     pub decision: Decision,
     pub by: Actor,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
+    /// What was granted instead of what was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remember: Option<Remember>,
+}
+
+/// A decision that is to hold for later calls too.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Remember {
+    pub rule: RuleId,
+    pub scope: RuleScope,
+    pub tool: String,
+    /// What it covers: a command's signature, or the very arguments.
+    pub signature: String,
+    pub expires_at: Timestamp,
+}
+
+/// For which calls of the same person a remembered decision holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RuleScope {
+    Run,
+    Agent,
+    Always,
 }
 
 /// What the model reads as the outcome of a call.
@@ -204,6 +288,39 @@ pub struct CallResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     pub text: String,
+}
+
+impl RequestKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RequestKind::Read => "read",
+            RequestKind::Write => "write",
+            RequestKind::All => "all",
+            RequestKind::Command => "command",
+            RequestKind::Recover => "recover",
+        }
+    }
+}
+
+impl RuleScope {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RuleScope::Run => "run",
+            RuleScope::Agent => "agent",
+            RuleScope::Always => "always",
+        }
+    }
+}
+
+impl Decision {
+    /// As a permission's status has it.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Decision::Granted | Decision::Supplied(_) => "granted",
+            Decision::Denied => "denied",
+            Decision::Expired => "expired",
+        }
+    }
 }
 
 impl CallResult {
@@ -239,21 +356,22 @@ pub struct CallRetried {
     pub call: CallId,
 }
 
-/// Why a person is asked about a call that had started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Asking {
-    /// The tool found out only while running that it needs permission.
-    Permission,
-    /// It started in an earlier life and its outcome is unknown.
-    Recover,
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PermissionRequested {
+    pub message: MessageId,
+    /// As it stands: its arguments may have been edited since it was proposed.
+    pub call: Arc<Call>,
+    pub ruling: Ruling,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<Reason>,
+    pub request: Arc<Request>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PermissionRequested {
+pub struct PermissionEscalated {
     pub call: CallId,
-    pub kind: Asking,
-    pub correlation_key: WaitKey,
+    pub permission: PermissionId,
+    pub expires_at: Timestamp,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

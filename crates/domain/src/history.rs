@@ -4,17 +4,20 @@
 //! each of them to the state first. The store takes nothing else, so what is in the log is legal.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use crate::batch::{BatchError, Permit};
-use crate::event::{CallStarted, Created, Event, Recorded, WaitBegan};
+use crate::event::{CallStarted, Created, Event, PermissionRequested, Recorded, WaitBegan};
 use crate::id::{RunId, WaitKey};
 use crate::run::{Illegal, Run, Wait};
 
 #[derive(Debug)]
 pub struct History {
     id: RunId,
+    /// The first event: whose run it is.
+    created: Arc<Created>,
     /// Events recorded, staged ones included.
     seq: u64,
     run: Run,
@@ -29,6 +32,7 @@ pub struct History {
 #[derive(Debug)]
 pub struct Change {
     run: RunId,
+    created: Arc<Created>,
     expected_seq: u64,
     events: Vec<Event>,
     before: Posture,
@@ -63,8 +67,9 @@ impl History {
             wants_worker: false,
             deadline: None,
         };
-        let staged = vec![Event::Created(created)];
-        History { id, seq: 1, run: Run::Pending, staged, waited: BTreeSet::new(), before }
+        let staged = vec![Event::Created(created.clone())];
+        let (created, waited) = (Arc::new(created), BTreeSet::new());
+        History { id, created, seq: 1, run: Run::Pending, staged, waited, before }
     }
 
     pub fn fold(id: RunId, events: &[Recorded]) -> Result<History, FoldError> {
@@ -84,12 +89,17 @@ impl History {
             run = run.apply(&it.event).map_err(|source| illegal(it.seq, source))?;
             seq += 1;
         }
-        let before = Posture::of(&run);
-        Ok(History { id, seq, run, staged: Vec::new(), waited, before })
+        let Event::Created(created) = &first.event else { return Err(FoldError::Empty(id)) };
+        let (before, created) = (Posture::of(&run), Arc::new(created.clone()));
+        Ok(History { id, created, seq, run, staged: Vec::new(), waited, before })
     }
 
     pub fn id(&self) -> RunId {
         self.id
+    }
+
+    pub fn created(&self) -> &Arc<Created> {
+        &self.created
     }
 
     pub fn seq(&self) -> u64 {
@@ -138,7 +148,8 @@ impl History {
         let before = std::mem::replace(&mut self.before, after.clone());
         let events = std::mem::take(&mut self.staged);
         let expected_seq = self.seq - events.len() as u64;
-        Some(Change { run: self.id, expected_seq, events, before, after })
+        let created = self.created.clone();
+        Some(Change { run: self.id, created, expected_seq, events, before, after })
     }
 
     pub fn staged(&self) -> &[Event] {
@@ -153,8 +164,10 @@ fn note_key(waited: &mut BTreeSet<WaitKey>, event: &Event) -> Result<(), Illegal
         {
             Err(Illegal::KeyUsed(key.clone()))
         }
-        Event::PermissionRequested(it) if !waited.insert(it.correlation_key.clone()) => {
-            Err(Illegal::KeyUsed(it.correlation_key.clone()))
+        Event::PermissionRequested(PermissionRequested { request, .. })
+            if !waited.insert(request.correlation_key.clone()) =>
+        {
+            Err(Illegal::KeyUsed(request.correlation_key.clone()))
         }
         _ => Ok(()),
     }
@@ -163,6 +176,10 @@ fn note_key(waited: &mut BTreeSet<WaitKey>, event: &Event) -> Result<(), Illegal
 impl Change {
     pub fn run(&self) -> RunId {
         self.run
+    }
+
+    pub fn created(&self) -> &Created {
+        &self.created
     }
 
     /// The number of events that the log must hold for this change to be appended.
@@ -193,6 +210,11 @@ impl Posture {
             Run::Waiting(Wait::Signal { key, until: Some(until), .. }) => {
                 Some((key.clone(), *until))
             }
+            // The first of the questions to expire; the others have their turn after it.
+            Run::Waiting(Wait::Permissions(batch)) => batch
+                .asked()
+                .filter_map(|(_, it)| Some((it.correlation_key.clone(), it.expires_at?)))
+                .min_by_key(|(_, until)| *until),
             _ => None,
         };
         Posture {

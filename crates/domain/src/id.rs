@@ -100,6 +100,10 @@ made_ids! {
     RunId = "run_";
     /// One thing said in a run: by a person or by the model.
     MessageId = "msg_";
+    /// One call's need for a decision.
+    PermissionId = "perm_";
+    /// A standing rule: a decision that was to be remembered.
+    RuleId = "rul_";
     /// A token's record (not its secret).
     TokenId = "tok_";
     /// One process that drives runs.
@@ -135,6 +139,12 @@ pub fn permission_key(run: RunId, message: MessageId, call: &CallId) -> WaitKey 
 /// is never taken for the answer to another question.
 pub fn recover_key(run: RunId, message: MessageId, call: &CallId, seq: u64) -> WaitKey {
     WaitKey(format!("cap-recover-{seq}-{}", idempotency_key(run, message, call)))
+}
+
+/// The wait key of a question that is put a second time, because the rules have become stricter
+/// than the answer covers.
+pub fn again_key(run: RunId, message: MessageId, call: &CallId, seq: u64) -> WaitKey {
+    WaitKey(format!("cap-approval-{seq}-{}", idempotency_key(run, message, call)))
 }
 
 impl WaitKey {

@@ -16,3 +16,4 @@ pub mod history;
 
 pub mod org;
 pub mod policy;
+pub mod text;

@@ -163,8 +163,21 @@ impl Org {
         self.agent(agent).and_then(|agent| self.roles.get(&agent.role))
     }
 
+    /// The role of an agent that is at work.
+    pub fn active_role_of(&self, agent: &AgentId) -> Option<&Role> {
+        self.agent(agent).filter(|it| it.active).and_then(|it| self.roles.get(&it.role))
+    }
+
     pub fn agent(&self, id: &AgentId) -> Option<&Agent> {
         self.agents.get(id)
+    }
+
+    pub fn is_approver(&self, user: &UserId) -> bool {
+        self.users.get(user).is_some_and(|it| it.approver)
+    }
+
+    pub fn has_approver(&self) -> bool {
+        self.users.values().any(|it| it.approver)
     }
 
     pub fn roles(&self) -> impl Iterator<Item = &Role> {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::batch::{Batch, BatchError, Gate, Open, Permit, Settled};
-use crate::event::{Asking, Event};
+use crate::event::Event;
 use crate::id::{CallId, WaitKey};
 
 #[derive(Debug, PartialEq)]
@@ -106,7 +106,7 @@ impl Run {
                 Run::Running(Work::Execute(batch.retried(&it.call)?))
             }
             (Run::Running(Work::Execute(batch)), E::PermissionRequested(it)) => {
-                batch.reopened(&it.call, it.kind)?.into()
+                batch.reopened(&it.call.id, it.ruling, it.request.clone())?.into()
             }
             (Run::Running(Work::Execute(batch)), E::WaitBegan(it)) => Run::Waiting(Wait::Signal {
                 key: it.correlation_key.clone(),
@@ -119,7 +119,10 @@ impl Run {
             }
 
             (Run::Waiting(Wait::Permissions(batch)), E::PermissionDecided(it)) => {
-                batch.decide(&it.call, &it.decision, &it.by)?.into()
+                batch.decide(it)?.into()
+            }
+            (Run::Waiting(Wait::Permissions(batch)), E::PermissionEscalated(it)) => {
+                batch.escalated(&it.call, it.expires_at)?.into()
             }
             (Run::Waiting(Wait::Signal { key, batch, call, .. }), E::Signalled(it)) => {
                 expect_key(key, &it.correlation_key)?;
@@ -174,16 +177,6 @@ impl Run {
     /// Whether the run belongs in the queue.
     pub fn wants_worker(&self) -> bool {
         matches!(self, Run::Pending | Run::Running(_))
-    }
-
-    /// What asks for a person in this state.
-    pub fn asked(&self) -> Vec<(CallId, Asking)> {
-        match self {
-            Run::Waiting(Wait::Permissions(batch)) => {
-                batch.asked().map(|(call, asking)| (call.id.clone(), asking)).collect()
-            }
-            _ => Vec::new(),
-        }
     }
 }
 

@@ -68,11 +68,12 @@ fn a_signal_that_nobody_waits_for_is_unknown() {
 
 #[test]
 fn an_answer_has_one_of_these_forms() {
-    let asked = || [proposed(MESSAGE, &[("a", RequireApproval)])];
-    let answer = |payload| signal(asked(), &key_of("a"), payload, ada());
+    let question = || [proposed(MESSAGE, &[("a", RequireApproval)])];
+    let answer = |payload| signal(question(), &key_of("a"), payload, ada());
     let recorded = |decision: &str| {
         format!(
-            "permission.updated {{\"call\":\"a\",\"decision\":\"{decision}\",\"by\":{{\"kind\":\"user\",\"id\":\"ada\"}}}} → running"
+            "permission.updated {{\"call\":\"a\",\"permission\":\"{}\",\"decision\":\"{decision}\",\"by\":{{\"kind\":\"user\",\"id\":\"ada\"}}}} → running",
+            asked("a")
         )
     };
     assert_eq!(answer(Value::Null), recorded("granted"));
@@ -97,24 +98,22 @@ fn the_same_answer_again_is_fine_and_the_opposite_is_not() {
         let again = |payload| signal(log.clone(), &key_of("a"), payload, service());
         assert_eq!(again(Value::Null), "already");
         assert_eq!(again(json!({"approved": true})), "already");
-        let before = format!("refused: `{}` was answered before: granted", key_of("a"));
+        let before = format!("refused: `{}` was answered before: granted", asked("a"));
         assert_eq!(again(json!({"approved": false})), before);
     }
 }
 
 #[test]
 fn only_a_person_grants_what_needs_one_and_an_agent_decides_nothing() {
-    let asked = || [proposed(MESSAGE, &[("a", RequireHuman)])];
-    let refused = "refused: call `a` needs a person's word";
-    assert_eq!(signal(asked(), &key_of("a"), Value::Null, service()), refused);
-    assert_eq!(signal(asked(), &key_of("a"), Value::Null, Actor::System), refused);
+    let question = || [proposed(MESSAGE, &[("a", RequireHuman)])];
+    let refused = "refused: call `a` needs a person's word, each time it is asked for";
+    assert_eq!(signal(question(), &key_of("a"), Value::Null, service()), refused);
+    let not = "refused: an agent decides nothing, and the system only that nobody did";
+    assert_eq!(signal(question(), &key_of("a"), Value::Null, Actor::System), not);
     for ruling in [RequireApproval, RequireHuman] {
         for payload in [json!({"approved": true}), json!({"approved": false})] {
             let log = [proposed(MESSAGE, &[("a", ruling)])];
-            assert_eq!(
-                signal(log, &key_of("a"), payload, agent()),
-                "refused: an agent decides nothing"
-            );
+            assert_eq!(signal(log, &key_of("a"), payload, agent()), not);
         }
     }
 }
@@ -130,7 +129,7 @@ fn a_late_copy_of_an_answer_answers_no_later_question() {
         proposed(MESSAGE, &[("a", RequireApproval)]),
         granted(),
         started("a"),
-        requested("a", Asking::Recover, first.as_str()),
+        recovers("a", first.as_str()),
     ];
     assert_eq!(signal(asked_again.clone(), &key_of("a"), Value::Null, ada()), "already");
     let run_again = signal(asked_again.clone(), first.as_str(), json!({"approved": true}), ada());
@@ -138,9 +137,10 @@ fn a_late_copy_of_an_answer_answers_no_later_question() {
     let found = signal(asked_again.clone(), first.as_str(), json!({"result": "sent"}), ada());
     assert!(found.contains("\"supplied\":{\"text\":\"sent\"}"), "{found}");
 
+    let granted_again = decided_on(first.as_str(), "a", Decision::Granted, ada());
     let asked_twice: Vec<Event> = asked_again
         .into_iter()
-        .chain([granted(), started("a"), requested("a", Asking::Recover, second.as_str())])
+        .chain([granted_again, started("a"), recovers("a", second.as_str())])
         .collect();
     assert_eq!(signal(asked_twice.clone(), first.as_str(), Value::Null, ada()), "already");
     assert_eq!(signal(asked_twice.clone(), &key_of("a"), Value::Null, ada()), "already");

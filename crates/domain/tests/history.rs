@@ -26,7 +26,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         5 => ended(id),
         6 => refused(id),
         7 => retried(id),
-        8 => requested(id, Asking::Recover, if yes { "r1" } else { "r2" }),
+        8 => recovers(id, if yes { "r1" } else { "r2" }),
         9 => decided(id, if yes { Decision::Granted } else { Decision::Denied }, ada()),
         10 => waits(id, if yes { "k1" } else { "k2" }),
         11 => signalled(if yes { "k1" } else { "k2" }, Value::Null),
@@ -142,10 +142,12 @@ fn bodies_without_their_optional_fields_are_read() {
     let user = json!({"kind": "user", "id": "ada"});
     let usage = json!({"input_tokens": 1, "output_tokens": 2});
     let call = json!({"id": "a", "tool": "act", "arguments": {}});
+    let request = json!({"id": asked("a"), "correlation_key": "k", "kind": "recover",
+        "arguments_sha256": "", "asked_at": "2026-11-16T00:00:00Z"});
     let bodies = [
         (
             "run.created",
-            json!({"org": "o", "agent": "g", "role": "r", "user": "ada", "input": "x", "by": user}),
+            json!({"org": "o", "agent": "g", "role": "r", "user": "ada", "input": "x", "by": user, "org_version": 1}),
         ),
         ("run.started", json!({})),
         ("message.user", json!({"message": message, "text": "x", "by": user})),
@@ -155,13 +157,20 @@ fn bodies_without_their_optional_fields_are_read() {
         ),
         (
             "permission.updated",
-            json!({"call": "a", "decision": "granted", "by": {"kind": "system"}}),
+            json!({"call": "a", "permission": asked("a"), "decision": "granted", "by": user}),
         ),
         ("tool.refused", json!({"call": "a", "result": {"text": "no"}})),
         ("tool.started", json!({"call": "a", "idempotency_key": "k"})),
         ("tool.finished", json!({"call": "a", "result": {"text": "done"}})),
         ("tool.retried", json!({"call": "a"})),
-        ("permission.requested", json!({"call": "a", "kind": "recover", "correlation_key": "k"})),
+        (
+            "permission.requested",
+            json!({"message": message, "call": call, "ruling": "require_human", "request": request}),
+        ),
+        (
+            "permission.escalated",
+            json!({"call": "a", "permission": asked("a"), "expires_at": "2026-11-16T00:00:00Z"}),
+        ),
         ("batch.closed", json!({"message": message})),
         ("wait.began", json!({"call": "a", "correlation_key": "k"})),
         ("signal.received", json!({"correlation_key": "k", "by": user})),

@@ -4,8 +4,8 @@
 
 mod samples;
 
-use chancery_domain::batch::{Batch, BatchError, Gate, Settled, Turn};
-use chancery_domain::event::{Actor, Asking, CallResult, Decision};
+use chancery_domain::batch::{Batch, BatchError, Clearance, Gate, Settled, Turn};
+use chancery_domain::event::{Actor, CallResult, Decision, RequestKind};
 use chancery_domain::id::CallId;
 use chancery_domain::policy::Ruling::{self, Allow, Deny, RequireApproval, RequireHuman};
 use proptest::prelude::*;
@@ -24,6 +24,7 @@ fn answers() -> impl Strategy<Value = Vec<(usize, Decision, Actor)>> {
         3 => Just(Decision::Granted),
         2 => Just(Decision::Denied),
         1 => Just(Decision::Supplied(CallResult::ok("found"))),
+        1 => Just(Decision::Expired),
     ];
     let by = prop_oneof![3 => Just(ada()), 2 => Just(service()), 1 => Just(Actor::System), 1 => Just(agent())];
     proptest::collection::vec((0..5usize, decision, by), 0..24)
@@ -56,10 +57,11 @@ fn judge(known: Option<Known>, decision: &Decision, by: &Actor) -> Result<Known,
     let Some(known) = known else { return Err("no such call") };
     let Known::Open { human } = known else { return Err("not asked") };
     match (by, decision) {
-        (Actor::Agent(_), _) => Err("agent"),
+        (Actor::System, Decision::Expired) => Ok(Known::Refused),
+        (Actor::Agent(_) | Actor::System, _) => Err("not a decider"),
         (_, Decision::Denied) => Ok(Known::Refused),
-        (Actor::Service(_) | Actor::System, _) if human => Err("human"),
-        (_, Decision::Supplied(_)) => Err("standing"),
+        (Actor::Service(_), _) if human => Err("human"),
+        (_, Decision::Supplied(_) | Decision::Expired) => Err("no such answer"),
         (_, Decision::Granted) => Ok(Known::Granted),
     }
 }
@@ -68,10 +70,10 @@ fn word(error: &BatchError) -> &'static str {
     match error {
         BatchError::NoSuchCall(_) => "no such call",
         BatchError::NotAsked(_) => "not asked",
-        BatchError::AgentDecides => "agent",
+        BatchError::NotADecider => "not a decider",
         BatchError::HumanRequired(_) => "human",
-        BatchError::Standing(_) => "standing",
-        BatchError::Empty | BatchError::Twice(_) | BatchError::NotNext(_) => "other",
+        BatchError::NoSuchAnswer(_) => "no such answer",
+        _ => "other",
     }
 }
 
@@ -81,7 +83,7 @@ fn run_out(mut batch: Batch<Settled>) -> (Vec<String>, Vec<String>, Vec<String>)
     let (mut ran, mut refused, mut order) = (vec![], vec![], vec![]);
     while let Some(turn) = batch.next() {
         batch = match turn {
-            Turn::Execute(call) => {
+            Turn::Execute { call, .. } => {
                 // No other call may start, end or be refused out of its turn.
                 let (batch, permit) = batch.start(&call.id).unwrap();
                 assert_eq!(permit.call(), &*call);
@@ -113,14 +115,14 @@ proptest! {
                 Gate::Open(batch) => { prop_assert!(open); batch }
                 Gate::Settled(_) => { prop_assert!(!open); break }
             };
-            let asked: Vec<_> = batch.asked().map(|(call, asking)| (call.id.0.clone(), asking)).collect();
+            let open: Vec<_> = batch.asked().map(|(call, it)| (call.id.0.clone(), it.id)).collect();
             let expected: Vec<_> = known.iter().zip(NAMES)
                 .filter(|(it, _)| matches!(it, Known::Open { .. }))
-                .map(|(_, id)| (id.to_owned(), Asking::Permission)).collect();
-            prop_assert_eq!(asked, expected);
+                .map(|(_, id)| (id.to_owned(), asked(id))).collect();
+            prop_assert_eq!(open, expected);
 
             let verdict = judge(known.get(at).copied(), &decision, &by);
-            match (batch.decide(&CallId::from(NAMES[at]), &decision, &by), verdict) {
+            match (batch.decide(&decision_on(asked(NAMES[at]), NAMES[at], decision.clone(), by.clone())), verdict) {
                 (Ok(next), Ok(standing)) => { known[at] = standing; now = next; }
                 (Err(error), Err(expected)) => {
                     prop_assert_eq!(word(&error), expected);
@@ -137,7 +139,7 @@ proptest! {
                     let call = batch.asked().next().unwrap().0.id.clone();
                     let at = NAMES.iter().position(|it| *it == call.as_str()).unwrap();
                     known[at] = Known::Granted;
-                    batch.decide(&call, &Decision::Granted, &ada()).unwrap()
+                    batch.decide(&decision_on(asked(call.as_str()), call.as_str(), Decision::Granted, ada())).unwrap()
                 }
             };
         };
@@ -155,10 +157,10 @@ proptest! {
         let ruling = if human { RequireHuman } else { RequireApproval };
         let word = |yes| if yes { Decision::Granted } else { Decision::Denied };
         let Gate::Open(batch) = gate(&[ruling, RequireHuman]) else { panic!("nothing was asked") };
-        let Gate::Open(batch) = batch.decide(&CallId::from("a"), &word(first), &ada()).unwrap() else {
+        let Gate::Open(batch) = batch.decide(&decision_on(asked("a"), "a", word(first), ada())).unwrap() else {
             panic!("the other request is open")
         };
-        let again = batch.decide(&CallId::from("a"), &word(second), &ada());
+        let again = batch.decide(&decision_on(asked("a"), "a", word(second), ada()));
         prop_assert_eq!(again.unwrap_err(), BatchError::NotAsked(CallId::from("a")));
     }
 
@@ -181,8 +183,13 @@ proptest! {
         prop_assert_eq!(build().ended(&id).is_ok(), first_and_running);
         prop_assert_eq!(build().retried(&id).is_ok(), first_and_running);
         prop_assert_eq!(build().running(&id).is_ok(), first_and_running);
-        prop_assert_eq!(build().reopened(&id, Asking::Recover).is_ok(), first_and_running);
-        prop_assert!(build().refused(&id).is_err());
+        let recovers = request("r", RequestKind::Recover);
+        prop_assert_eq!(build().reopened(&id, RequireHuman, recovers).is_ok(), first_and_running);
+        // A rule that has become stricter stops the first call, whether it has started or not.
+        let asks = request("r", RequestKind::All);
+        prop_assert_eq!(build().reopened(&id, RequireApproval, asks.clone()).is_ok(), picked == 0);
+        prop_assert!(build().reopened(&id, Allow, asks).is_err());
+        prop_assert_eq!(build().refused(&id).is_ok(), picked == 0 && started == 0);
         let cleared: Vec<_> = build().cleared().map(|it| it.id.0.clone()).collect();
         let expected = if started == 0 { NAMES[..count].to_vec() } else { vec![] };
         prop_assert_eq!(cleared, expected);
@@ -199,7 +206,7 @@ fn replay(rulings: &[Ruling], known: &[Known]) -> Gate {
             (_, Known::Refused) => Decision::Denied,
         };
         let Gate::Open(batch) = now else { panic!("settled before the last answer") };
-        now = batch.decide(&CallId::from(NAMES[at]), &decision, &ada()).unwrap();
+        now = batch.decide(&decision_on(asked(NAMES[at]), NAMES[at], decision, ada())).unwrap();
     }
     now
 }
@@ -218,21 +225,26 @@ fn only_a_person_settles_an_unknown_outcome() {
         let Gate::Settled(batch) = gate(&[Allow, Allow]) else { panic!("nothing asks") };
         let id = CallId::from("a");
         let batch = batch.start(&id).unwrap().0.start(&CallId::from("b")).unwrap().0;
-        match batch.reopened(&id, Asking::Recover).unwrap() {
+        match batch.reopened(&id, RequireHuman, request("r", RequestKind::Recover)).unwrap() {
             Gate::Open(batch) => batch,
             Gate::Settled(_) => panic!("a request is open"),
         }
     };
     let id = CallId::from("a");
     let supplied = Decision::Supplied(CallResult::ok("it was done"));
-    for by in [service(), Actor::System] {
-        for decision in [&Decision::Granted, &supplied] {
-            let refused = reopened().decide(&id, decision, &by);
-            assert_eq!(refused.unwrap_err(), BatchError::HumanRequired(id.clone()));
-        }
+    let decide = |decision: &Decision, by: Actor| {
+        reopened().decide(&decision_on(permission_of("r"), "a", decision.clone(), by))
+    };
+    for decision in [&Decision::Granted, &supplied] {
+        let refused = decide(decision, service()).unwrap_err();
+        assert_eq!(refused, BatchError::HumanRequired(id.clone()));
+        assert_eq!(decide(decision, Actor::System).unwrap_err(), BatchError::NotADecider);
     }
     for (decision, turn) in [
-        (Decision::Granted, Turn::Execute(call("a"))),
+        (
+            Decision::Granted,
+            Turn::Execute { call: call("a"), clearance: Clearance::Granted { human: true } },
+        ),
         (
             Decision::Denied,
             Turn::Refuse { call: call("a"), refusal: chancery_domain::batch::Refusal::Unknown },
@@ -240,7 +252,7 @@ fn only_a_person_settles_an_unknown_outcome() {
         // Its result is known now; the next one's is not.
         (supplied, Turn::Unknown(call("b"))),
     ] {
-        let Gate::Settled(batch) = reopened().decide(&id, &decision, &ada()).unwrap() else {
+        let Gate::Settled(batch) = decide(&decision, ada()).unwrap() else {
             panic!("{decision:?} was the last answer")
         };
         assert_eq!(batch.next(), Some(turn));

@@ -27,7 +27,7 @@ fn columns() -> Vec<(&'static str, Option<Vec<Event>>)> {
         ("call refused", run(&[batch(&[("a", Deny)])])),
         ("ended", run(&[one.clone(), started("a"), ended("a")])),
         ("permissions", run(&[batch(&[("a", RequireApproval)])])),
-        ("recover", run(&[one.clone(), started("a"), requested("a", Asking::Recover, "recover")])),
+        ("recover", run(&[one.clone(), started("a"), recovers("a", "recover")])),
         ("signal wait", run(&[one.clone(), started("a"), waits("a", "k")])),
         ("failed resumable", run(&[failed()])),
         ("failed", run(&[one, started("a"), failed()])),
@@ -45,7 +45,13 @@ fn variants(kind: &str) -> Vec<Event> {
             proposed(MESSAGE, &[("a", RequireApproval)]),
             proposed(MESSAGE, &[("a", Deny)]),
         ],
-        "permission.updated" => decisions.map(|it| decided("a", it, ada())).to_vec(),
+        "permission.updated" => decisions
+            .into_iter()
+            .flat_map(|it| [decided("a", it.clone(), ada()), decided_on("recover", "a", it, ada())])
+            .collect(),
+        "permission.requested" => {
+            vec![recovers("a", "again"), asks_again("a", "again", RequireApproval)]
+        }
         // A fresh key: that a used one is refused is for the history's tests.
         "wait.began" => vec![waits("a", "another")],
         _ => every_event().into_iter().filter(|it| it.kind() == kind).collect(),

@@ -1,6 +1,6 @@
 //! Where time and new ids come from: the one place of this crate that asks the machine.
 
-use chancery_domain::id::{MessageId, RunId, TokenId, WorkerId};
+use chancery_domain::id::{MessageId, PermissionId, RuleId, RunId, TokenId, WorkerId};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -15,6 +15,14 @@ pub fn new_run_id() -> RunId {
 
 pub fn new_message_id() -> MessageId {
     MessageId(new_uuid())
+}
+
+pub fn new_permission_id() -> PermissionId {
+    PermissionId(new_uuid())
+}
+
+pub fn new_rule_id() -> RuleId {
+    RuleId(new_uuid())
 }
 
 pub fn new_worker_id() -> WorkerId {

@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use chancery_domain::event::{CallResult, Created, Decision, Event};
 use chancery_domain::id::CallId;
-use chancery_domain::policy::{self, Bounds};
+use chancery_domain::policy::glob;
 use chancery_store::read::Exchange;
 
+use crate::authority::Authority;
 use crate::model::{Message, ToolOffer};
-use crate::tool::Tools;
-use chancery_domain::org::Role;
 
 #[derive(Debug)]
 pub struct Context {
@@ -91,6 +90,7 @@ impl Context {
             | Event::CallStarted(_)
             | Event::CallRetried(_)
             | Event::PermissionRequested(_)
+            | Event::PermissionEscalated(_)
             | Event::Completed(_)
             | Event::Failed(_)
             | Event::Cancelled(_)
@@ -109,7 +109,17 @@ impl Context {
     }
 }
 
-/// The tools that a model is shown: those whose ruling, arguments aside, is not Deny.
-pub fn offers<'t>(tools: &'t Tools, role: &Role, delegated: Option<&Bounds>) -> Vec<&'t ToolOffer> {
-    tools.offers(|name| policy::offer(role, delegated, name))
+/// The tools that a model is shown: those whose ruling, arguments aside, is not Deny, and of
+/// these, where the role says so, only what it exposes.
+pub fn offers<'a>(authority: &'a Authority, created: &Created) -> Vec<&'a ToolOffer> {
+    let delegated = authority.delegation(created);
+    let (agent, user) = (created.agent.as_str(), created.user.as_str());
+    let role = authority.org().role_of(&created.agent);
+    let exposed = |name: &str| {
+        let list = role.and_then(|it| it.expose.as_ref());
+        list.is_none_or(|it| it.iter().any(|entry| glob(entry, name)))
+    };
+    authority.tools().offers(|name| {
+        authority.policy().offers(agent, user, delegated.as_ref(), name) && exposed(name)
+    })
 }

@@ -1,55 +1,129 @@
-//! Rules on a whole batch before any of it runs. What the model wrote becomes calls here, and
-//! every call gets its ruling here; nothing reaches a tool around it.
+//! Rules on a whole batch before any of it runs, and once more on each call before it does. What
+//! the model wrote becomes calls here, every call gets its ruling here, and what a person must be
+//! asked is put together here; nothing reaches a tool around it.
 
-use std::collections::HashSet;
+mod raw;
+mod request;
+
 use std::sync::Arc;
 
-use chancery_domain::batch::Refusal;
-use chancery_domain::event::{Call, CallResult, Proposal};
-use chancery_domain::id::CallId;
-use chancery_domain::org::Role;
-use chancery_domain::policy::{self, Bounds, Fitness, Reason};
-use serde_json::Value;
+use chancery_domain::batch::{Clearance, Refusal};
+use chancery_domain::event::{Answer, Call, CallResult, Created, Proposal, Request, RequestKind};
+use chancery_domain::id::{MessageId, RunId, WaitKey, permission_key};
+use chancery_domain::policy::{Delegation, Fitness, Reason, Ruling};
+use chancery_store::rule::Wanted;
+use chancery_store::{Store, StoreError};
+use jiff::Timestamp;
 
+use crate::authority::{Authority, Case, Judgment};
 use crate::model::RawCall;
-use crate::tool::Tools;
 
-/// A model that asks for more calls at once is not planning, it is looping.
-const CALLS_MAX: usize = 128;
-/// An id is copied into keys, headers and the log.
-const CALL_ID_MAX: usize = 128;
+pub use request::{OnExpiry, OnPartialDeny, Terms, arguments_sha256};
 
-/// The log cannot be read back where its JSON is nested deeper than 128, and the arguments stand
-/// a few levels deep in it.
-const DEPTH_MAX: usize = 100;
+/// Where the gate stands: one run's batches under one version of the law.
+#[derive(Debug)]
+pub struct Gatehouse<'g> {
+    pub store: &'g Store,
+    pub authority: &'g Authority,
+    pub terms: &'g Terms,
+    pub run: RunId,
+    pub created: &'g Created,
+    pub delegated: Option<Delegation>,
+    pub now: Timestamp,
+}
 
-/// Turns the calls that a model wrote into proposals with their rulings.
-pub fn rule_on(
-    raw: Vec<RawCall>,
-    tools: &Tools,
-    role: &Role,
-    delegated: Option<&Bounds>,
-) -> Vec<Proposal> {
-    let mut ids = HashSet::new();
-    let many = raw.len() > CALLS_MAX;
-    raw.into_iter()
-        .take(CALLS_MAX)
-        .enumerate()
-        .map(|(place, raw)| {
-            let id = fresh_id(&raw.id, place, &mut ids);
-            let (arguments, unreadable) = arguments(&raw.arguments);
-            let call = Call { id, tool: raw.tool, arguments };
-            let fitness = match unreadable {
-                Some(how) => Fitness::BadArguments(how),
-                None if many => {
-                    Fitness::BadArguments(format!("more than {CALLS_MAX} calls in one message"))
-                }
-                None => tools.fitness(&call),
+/// What the rules say of a call that is about to run.
+#[derive(Debug, PartialEq)]
+pub enum Again {
+    Run,
+    Refuse(Vec<Reason>),
+    Ask { ruling: Ruling, reasons: Vec<Reason> },
+}
+
+impl Gatehouse<'_> {
+    /// Turns the calls that a model wrote into proposals with their rulings.
+    pub async fn rule_on(
+        &self,
+        message: MessageId,
+        raw: Vec<RawCall>,
+    ) -> Result<Vec<Proposal>, StoreError> {
+        let mut proposals = Vec::with_capacity(raw.len());
+        for raw::Read { call, unfit } in raw::read(raw) {
+            let Judgment { ruling, reasons } = self.judge(&call, unfit.as_ref());
+            let call = Arc::new(call);
+            let answer =
+                if ruling.asks() { Some(self.answer(message, &call, ruling).await?) } else { None };
+            proposals.push(Proposal { call, ruling, reasons, answer });
+        }
+        Ok(proposals)
+    }
+
+    /// Rules once more, with the law as it is now. Only ever stricter: what was refused stays
+    /// refused, and what was cleared runs if its clearance still covers the ruling.
+    pub async fn again(&self, call: &Call, clearance: Clearance) -> Result<Again, StoreError> {
+        let Judgment { ruling, reasons } = self.judge(call, None);
+        let covered = match (ruling, clearance) {
+            (Ruling::Allow, _) => true,
+            (Ruling::Deny, _) => return Ok(Again::Refuse(reasons)),
+            (_, Clearance::Granted { human: true }) => true,
+            (Ruling::RequireApproval, Clearance::Granted { human: false }) => true,
+            (Ruling::RequireApproval, Clearance::Rule(rule)) => {
+                self.store.rule_holds(rule, self.now).await?
+            }
+            _ => false,
+        };
+        Ok(if covered { Again::Run } else { Again::Ask { ruling, reasons } })
+    }
+
+    /// Puts the question together that a person is asked about a call.
+    pub async fn request(&self, call: &Call, ruling: Ruling, key: WaitKey) -> Arc<Request> {
+        Arc::new(request::about(self, call, ruling, key).await)
+    }
+
+    /// The question what became of a call that had started.
+    pub async fn recover_request(&self, call: &Call, key: WaitKey) -> Arc<Request> {
+        let mut request = request::about(self, call, Ruling::RequireHuman, key).await;
+        request.kind = RequestKind::Recover;
+        // Whoever lost the outcome cannot say that it did not happen: this waits for a person.
+        (request.expires_at, request.escalates) = (None, false);
+        Arc::new(request)
+    }
+
+    /// A rule that somebody made, or a question.
+    async fn answer(
+        &self,
+        message: MessageId,
+        call: &Call,
+        ruling: Ruling,
+    ) -> Result<Answer, StoreError> {
+        let key = permission_key(self.run, message, &call.id);
+        let request = self.request(call, ruling, key).await;
+        if let Some(signature) = &request.signature {
+            let wanted = Wanted {
+                user: &self.created.user,
+                agent: &self.created.agent,
+                run: self.run,
+                tool: &call.tool,
+                signature,
+                now: self.now,
             };
-            let (ruling, reasons) = policy::rule(role, delegated, &call.tool, &fitness);
-            Proposal { call: Arc::new(call), ruling, reasons }
+            if let Some(rule) = self.store.rule_for(&wanted).await? {
+                return Ok(Answer::Rule(rule));
+            }
+        }
+        Ok(Answer::Request(request))
+    }
+
+    fn judge(&self, call: &Call, unfit: Option<&Fitness>) -> Judgment {
+        self.authority.judge(Case {
+            agent: self.created.agent.as_str(),
+            user: self.created.user.as_str(),
+            delegated: self.delegated.as_ref(),
+            call,
+            unfit,
+            limits: &[],
         })
-        .collect()
+    }
 }
 
 /// What the model reads about a call that may not run.
@@ -57,6 +131,10 @@ pub fn refusal_result(tool: &str, refusal: &Refusal) -> CallResult {
     match refusal {
         Refusal::Policy(reasons) => policy_result(tool, reasons),
         Refusal::Person => CallResult::error("DENIED", "User denied the request."),
+        Refusal::Expired => CallResult::error(
+            "EXPIRED",
+            "Nobody answered the request in time, so it was not carried out.",
+        ),
         Refusal::Unknown => CallResult::error(
             "OUTCOME_UNKNOWN",
             format!(
@@ -64,6 +142,11 @@ pub fn refusal_result(tool: &str, refusal: &Refusal) -> CallResult {
             ),
         ),
     }
+}
+
+/// What the model reads about a call that was to run after one that was denied.
+pub fn aborted_result() -> CallResult {
+    CallResult::error("ABORTED", "Another call of the same batch was denied, so none of it ran.")
 }
 
 fn policy_result(tool: &str, reasons: &[Reason]) -> CallResult {
@@ -76,89 +159,4 @@ fn policy_result(tool: &str, reasons: &[Reason]) -> CallResult {
     };
     let text = format!("{code}: {} (layer `{}`, rule `{}`)", first.detail, first.layer, first.rule);
     CallResult::error(code, text)
-}
-
-/// The model's own id where it is usable, made unique within the batch.
-fn fresh_id(given: &str, place: usize, taken: &mut HashSet<String>) -> CallId {
-    let usable = !given.is_empty()
-        && given.len() <= CALL_ID_MAX
-        && given.chars().all(|it| it.is_ascii_graphic());
-    let mut id = if usable { given.to_owned() } else { format!("call_{place}") };
-    while !taken.insert(id.clone()) {
-        id = format!("{id}_{place}");
-    }
-    CallId(id)
-}
-
-/// The arguments as JSON, or why they are none. No arguments are an empty object.
-fn arguments(text: &str) -> (Value, Option<String>) {
-    if text.trim().is_empty() {
-        return (Value::Object(Default::default()), None);
-    }
-    match serde_json::from_str(text) {
-        Ok(value) if depth(&value) > DEPTH_MAX => (
-            Value::String(text.chars().take(2000).collect()),
-            Some(format!("they are nested more than {DEPTH_MAX} levels deep")),
-        ),
-        Ok(value @ Value::Object(_)) => (value, None),
-        Ok(other) => (other, Some("they are not an object".to_owned())),
-        Err(error) => (
-            Value::String(text.chars().take(2000).collect()),
-            Some(format!("they are not JSON: {error}")),
-        ),
-    }
-}
-
-fn depth(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
-        _ => 0,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use chancery_domain::event::{BatchProposed, Event, Usage};
-    use chancery_domain::id::MessageId;
-    use chancery_domain::policy::Ruling;
-
-    fn raw(id: &str, arguments: &str) -> RawCall {
-        RawCall { id: id.into(), tool: "nothing".into(), arguments: arguments.into() }
-    }
-
-    #[test]
-    fn call_ids_are_made_unique_and_usable() {
-        let given = ["a", "a", "", "a_1", "with space", "a"];
-        let raws = given.iter().map(|id| raw(id, "{}")).collect();
-        let proposals = rule_on(raws, &Tools::default(), &Role::unlimited("worker"), None);
-        let ids: Vec<_> = proposals.iter().map(|it| it.call.id.as_str()).collect();
-        assert_eq!(ids, ["a", "a_1", "call_2", "a_1_3", "call_4", "a_5"]);
-    }
-
-    #[test]
-    fn arguments_that_are_not_an_object_are_denied_and_kept_for_the_record() {
-        for (text, said) in [("{\"a\":", "they are not JSON"), ("[1]", "they are not an object")] {
-            let proposals =
-                rule_on(vec![raw("a", text)], &Tools::default(), &Role::unlimited("worker"), None);
-            assert_eq!(proposals[0].ruling, Ruling::Deny);
-            assert_eq!(proposals[0].reasons[0].rule, "INVALID_ARGUMENTS");
-            assert!(proposals[0].reasons[0].detail.contains(said), "{proposals:?}");
-        }
-    }
-
-    #[test]
-    fn whatever_a_model_writes_the_log_can_be_read_back() {
-        for depth in [1, 99, 100, 101, 120, 124, 127, 128, 5000] {
-            let text = format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
-            let calls =
-                rule_on(vec![raw("a", &text)], &Tools::default(), &Role::unlimited("worker"), None);
-            let (message, model) = (MessageId(uuid::Uuid::nil()), "m".to_owned());
-            let (text, usage) = (String::new(), Usage::default());
-            let event = Event::from(BatchProposed { message, text, calls, model, usage });
-            let body = event.encode().unwrap();
-            assert_eq!(Event::decode(event.kind(), &body).unwrap(), event, "{depth} levels");
-        }
-    }
 }

@@ -1,9 +1,10 @@
 //! The work. The only crate that calls models and tools.
 //!
 //! Start with [`runner`]: it is the whole system on one screen. [`worker`] claims runs and gives
-//! them to it, [`gate`] rules on a batch, [`tool`] has the only door to a tool, [`context`] is
+//! them to it, [`gate`] rules on a batch under the [`authority`] in force, [`tool`] has the only door to a tool, [`context`] is
 //! what a model reads, [`journal`] a run's log as its worker holds it.
 
+pub mod authority;
 pub mod clock;
 pub mod context;
 pub mod courier;
@@ -18,17 +19,18 @@ pub mod worker;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chancery_domain::org::Org;
 use chancery_store::Store;
 
 /// What a worker works with.
 #[derive(Debug, Clone)]
 pub struct Parts {
     pub store: Store,
-    pub org: Arc<Org>,
-    pub tools: Arc<tool::Tools>,
+    /// Who may call what, and what there is to call.
+    pub authority: authority::InForce,
     pub models: Arc<model::Models>,
     pub limits: Limits,
+    /// On which terms people are asked.
+    pub terms: gate::Terms,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -7,21 +7,25 @@
 
 use std::sync::Arc;
 
-use chancery_domain::batch::{Permit, Turn};
+use chancery_domain::batch::{Batch, Clearance, Permit, Refusal, Settled, Turn};
 use chancery_domain::event::{
-    Asking, BatchClosed, BatchProposed, Call, CallEnded, CallRefused, CallResult, CallRetried,
-    CallStarted, Completed, Failed, PermissionRequested, Recorded, Started, WaitBegan,
+    BatchClosed, BatchProposed, Call, CallEnded, CallRefused, CallResult, CallRetried, CallStarted,
+    Completed, Failed, PermissionRequested, Recorded, Started, WaitBegan,
 };
-use chancery_domain::id::{MessageId, WaitKey, idempotency_key, recover_key};
+use chancery_domain::id::{
+    MessageId, WaitKey, again_key, idempotency_key, permission_key, recover_key,
+};
+use chancery_domain::policy::Ruling;
 use chancery_domain::run::{Run, Work};
 use chancery_store::queue::Lease;
 use futures_util::future::join_all;
 use metrics::counter;
 use tokio_util::sync::CancellationToken;
 
+use crate::authority::Authority;
 use crate::clock;
 use crate::context;
-use crate::gate;
+use crate::gate::{self, Again, Gatehouse, OnPartialDeny};
 use crate::journal::{Journal, JournalError};
 use crate::model::Request;
 use crate::tool::{CallContext, Done, Effect};
@@ -78,12 +82,37 @@ pub async fn drive(
                 }
                 Some(Turn::Unknown(call)) => {
                     let (message, tries) = (batch.message(), batch.retries(&call.id));
-                    settle_unknown(parts, &mut journal, message, &call, tries)
+                    settle_unknown(parts, &mut journal, message, call, tries).await
                 }
-                Some(Turn::Execute(_)) => {
+                Some(Turn::Execute { call, .. })
+                    if batch.has_denied()
+                        && parts.terms.on_partial_deny == OnPartialDeny::AbortBatch =>
+                {
+                    let result = gate::aborted_result();
+                    journal.record(CallRefused { call: call.id.clone(), result })
+                }
+                Some(Turn::Execute { call, clearance }) => {
                     let message = batch.message();
-                    let calls = overlapping(parts, batch.cleared());
-                    execute(parts, &mut journal, message, calls, reins).await
+                    let authority = parts.authority.get();
+                    let gatehouse = gatehouse(parts, &authority, &journal)?;
+                    match gatehouse.again(&call, clearance).await? {
+                        Again::Run => {
+                            let calls = overlapping(&authority, batch, &gatehouse).await?;
+                            execute(parts, &authority, &mut journal, message, calls, reins).await
+                        }
+                        Again::Refuse(reasons) => {
+                            let refusal = Refusal::Policy(reasons);
+                            let result = gate::refusal_result(&call.tool, &refusal);
+                            journal.record(CallRefused { call: call.id.clone(), result })
+                        }
+                        Again::Ask { ruling, reasons } => {
+                            let key = asked_key(&journal, message, &call, clearance)?;
+                            let request = gatehouse.request(&call, ruling, key).await;
+                            let asked =
+                                PermissionRequested { message, call, ruling, reasons, request };
+                            journal.record(asked)
+                        }
+                    }
                 }
             },
             Run::Waiting(_) | Run::Finished(_) => match journal.commit().await {
@@ -107,11 +136,12 @@ async fn generate(
 ) -> Result<(), JournalError> {
     journal.commit_words().await?;
     let created = journal.context().created().clone();
-    let Some(role) = parts.org.role_of(&created.agent) else {
-        let error = format!("agent `{}` is not in the organisation any more", created.agent);
+    let authority = parts.authority.get();
+    let Some(role) = authority.org().active_role_of(&created.agent) else {
+        let error = format!("agent `{}` is not at work any more", created.agent);
         return journal.record(Failed { error });
     };
-    let offers = context::offers(&parts.tools, role, created.delegated.as_ref());
+    let offers = context::offers(&authority, &created);
     let request = Request {
         run: journal.history()?.id(),
         agent: &created.agent,
@@ -139,7 +169,8 @@ async fn generate(
         let (output, model) = (reply.text, reply.model);
         return journal.record(Completed { message, output, model, usage });
     }
-    let calls = gate::rule_on(reply.calls, &parts.tools, role, created.delegated.as_ref());
+    let gatehouse = gatehouse(parts, &authority, journal)?;
+    let calls = gatehouse.rule_on(message, reply.calls).await?;
     let (text, model) = (reply.text, reply.model);
     journal.record(BatchProposed { message, text, calls, model, usage })
 }
@@ -148,12 +179,14 @@ async fn generate(
 /// the commit, then the call.
 async fn execute(
     parts: &Parts,
+    authority: &Authority,
     journal: &mut Journal<'_>,
     message: MessageId,
     calls: Vec<Arc<Call>>,
     reins: &Reins,
 ) -> Result<(), JournalError> {
     let run = journal.history()?.id();
+    let tools = authority.tools();
     let created = journal.context().created().clone();
     let mut permits: Vec<(Permit, CallContext)> = Vec::with_capacity(calls.len());
     for call in &calls {
@@ -171,7 +204,7 @@ async fn execute(
     // A tool whose effect is in the log needs no durable start: start and effect are one append.
     let in_log = calls
         .iter()
-        .all(|call| parts.tools.spec(&call.tool).is_some_and(|spec| spec.effect == Effect::Log));
+        .all(|call| tools.spec(&call.tool).is_some_and(|spec| spec.effect == Effect::Log));
     if !in_log {
         journal.commit().await?;
         // A worker that slept past its lease may have been replaced: it must not act.
@@ -183,7 +216,7 @@ async fn execute(
         return halted(journal).await;
     }
     let acts = join_all(
-        permits.into_iter().map(async |(permit, context)| parts.tools.call(permit, &context).await),
+        permits.into_iter().map(async |(permit, context)| tools.call(permit, &context).await),
     );
     let done = tokio::select! {
         done = acts => done,
@@ -236,15 +269,16 @@ async fn begin_wait(
 
 /// A call that started in an earlier life and never ended. One that ends its worker every time
 /// moves the log with every try, so its tries are counted here.
-fn settle_unknown(
+async fn settle_unknown(
     parts: &Parts,
     journal: &mut Journal<'_>,
     message: MessageId,
-    call: &Call,
+    call: Arc<Call>,
     tries: u32,
 ) -> Result<(), JournalError> {
     let id = call.id.clone();
-    let spec = parts.tools.spec(&call.tool);
+    let authority = parts.authority.get();
+    let spec = authority.tools().spec(&call.tool);
     let again = spec.is_some_and(|spec| spec.idempotent || spec.effect == Effect::Log);
     let unknown = if again { UnknownOutcome::Retry } else { parts.limits.on_unknown_outcome };
     let attempts = tries + 1;
@@ -252,37 +286,77 @@ fn settle_unknown(
         UnknownOutcome::Retry if attempts >= parts.limits.attempts => give_up(journal, attempts),
         UnknownOutcome::Retry => journal.record(CallRetried { call: id }),
         UnknownOutcome::Fail => {
-            let result =
-                gate::refusal_result(&call.tool, &chancery_domain::batch::Refusal::Unknown);
+            let result = gate::refusal_result(&call.tool, &Refusal::Unknown);
             journal.record(CallEnded { call: id, result })
         }
         UnknownOutcome::Ask => {
             let history = journal.history()?;
-            let correlation_key = recover_key(history.id(), message, &id, history.seq());
-            let kind = Asking::Recover;
-            journal.record(PermissionRequested { call: id, kind, correlation_key })
+            let key = recover_key(history.id(), message, &id, history.seq());
+            let gatehouse = gatehouse(parts, &authority, journal)?;
+            let request = gatehouse.recover_request(&call, key).await;
+            let (ruling, reasons) = (Ruling::RequireHuman, Vec::new());
+            journal.record(PermissionRequested { message, call, ruling, reasons, request })
         }
     }
 }
 
-/// The calls to run now: the next one, and those after it as long as all of them may overlap.
-fn overlapping<'c>(parts: &Parts, cleared: impl Iterator<Item = &'c Arc<Call>>) -> Vec<Arc<Call>> {
+/// The calls to run now: the next one, and those after it as long as all of them may overlap and
+/// the rules let them run still.
+async fn overlapping(
+    authority: &Authority,
+    batch: &Batch<Settled>,
+    gatehouse: &Gatehouse<'_>,
+) -> Result<Vec<Arc<Call>>, JournalError> {
     let overlaps = |call: &Call| {
-        parts
-            .tools
+        authority
+            .tools()
             .spec(&call.tool)
             .is_some_and(|spec| spec.supports_parallel && spec.effect == Effect::Outside)
     };
     let mut calls: Vec<Arc<Call>> = Vec::new();
-    for call in cleared {
+    for call in batch.cleared() {
         let alone = calls.is_empty();
-        if alone || (overlaps(call) && overlaps(&calls[0])) {
-            calls.push(call.clone());
-        } else {
-            break;
+        if !alone {
+            let clearance = batch.clearance(&call.id).filter(|_| overlaps(call));
+            let Some(clearance) = clearance.filter(|_| overlaps(&calls[0])) else { break };
+            if gatehouse.again(call, clearance).await? != Again::Run {
+                break;
+            }
         }
+        calls.push(call.clone());
     }
-    calls
+    Ok(calls)
+}
+
+fn gatehouse<'g>(
+    parts: &'g Parts,
+    authority: &'g Authority,
+    journal: &'g Journal<'_>,
+) -> Result<Gatehouse<'g>, JournalError> {
+    let created = journal.context().created();
+    Ok(Gatehouse {
+        store: &parts.store,
+        authority,
+        terms: &parts.terms,
+        run: journal.history()?.id(),
+        created,
+        delegated: authority.delegation(created),
+        now: clock::now(),
+    })
+}
+
+/// The key of a question about a call that is about to run: its own, unless that was answered.
+fn asked_key(
+    journal: &Journal<'_>,
+    message: MessageId,
+    call: &Call,
+    clearance: Clearance,
+) -> Result<WaitKey, JournalError> {
+    let history = journal.history()?;
+    Ok(match clearance {
+        Clearance::Granted { .. } => again_key(history.id(), message, &call.id, history.seq()),
+        _ => permission_key(history.id(), message, &call.id),
+    })
 }
 
 /// Something outside ended this drive: what it has staged is void, the log says what holds.

@@ -1,9 +1,9 @@
-//! Deadlines become events: a wait whose time is up ends with `wait.expired`.
+//! Deadlines become events: a wait whose time is up ends with `wait.expired`, a question that
+//! nobody answered is put to others or expires.
 
 use std::time::Duration;
 
-use chancery_domain::event::WaitExpired;
-use chancery_domain::run::{Run, Wait};
+use chancery_domain::command::{self, Effect};
 use chancery_store::Store;
 use chancery_store::log::Amendment;
 use chancery_store::timer::Due;
@@ -49,14 +49,17 @@ async fn fire_due(store: &Store) -> Result<Duration, chancery_store::StoreError>
 }
 
 async fn expire(store: &Store, due: &Due) -> Result<(), chancery_store::AppendError> {
+    // By the clock that says what is due.
+    let now = store.now().await?;
     let decided = store
         .amend(due.run, clock::now(), |history, _| {
-            let correlation_key = match history.run() {
-                Run::Waiting(Wait::Signal { key, .. }) if due.is_for(key) => key.clone(),
-                // A signal was faster.
-                _ => return Ok(Amendment::Nothing(())),
-            };
-            history.record(WaitExpired { correlation_key }).map(Amendment::Record)
+            let key = command::awaited_keys(&history).into_iter().find(|it| due.is_for(it));
+            // A signal or a person was faster.
+            let Some(key) = key else { return Ok(Amendment::Nothing(())) };
+            command::expire(history, &key, now).map(|effect| match effect {
+                Effect::Record(history) => Amendment::Record(history),
+                Effect::Already => Amendment::Nothing(()),
+            })
         })
         .await?;
     if let Err(illegal) = decided {

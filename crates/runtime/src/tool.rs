@@ -19,9 +19,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chancery_domain::batch::Permit;
-use chancery_domain::event::{Call, CallResult};
+use chancery_domain::event::{Call, CallResult, RequestKind};
 use chancery_domain::id::{AgentId, RunId, UserId, WaitKey};
-use chancery_domain::policy::Fitness;
+use chancery_domain::policy::{Fitness, Risk};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -35,6 +35,11 @@ pub trait Tool: Send + Sync + std::fmt::Debug {
     /// Carries out the call that the permit is for. Bad arguments and failures are results that
     /// the model reads, not errors of ours.
     async fn call(&self, permit: Permit, context: &CallContext) -> Done;
+
+    /// What a person who is asked about a call is to see of it, beside its arguments.
+    async fn describe(&self, _: &Call) -> Description {
+        Description::default()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -43,11 +48,29 @@ pub struct ToolSpec {
     pub description: String,
     /// JSON Schema of the arguments.
     pub parameters: Value,
+    pub risk: Risk,
+    /// Labels of the power that it exercises.
+    pub capabilities: Vec<String>,
     pub effect: Effect,
     /// May be run again with the same key when its outcome is unknown.
     pub idempotent: bool,
     /// May overlap with its neighbours in a batch that say the same.
     pub supports_parallel: bool,
+}
+
+/// A call as a person is to see it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Description {
+    pub kind: RequestKind,
+    pub payload: serde_json::Map<String, Value>,
+    /// What a remembered answer would cover; absent: these very arguments.
+    pub signature: Option<String>,
+}
+
+impl Default for Description {
+    fn default() -> Description {
+        Description { kind: RequestKind::All, payload: Default::default(), signature: None }
+    }
 }
 
 /// Where a tool's effect is.
@@ -136,6 +159,19 @@ impl Tools {
 
     pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
         self.all().map(|it| it.tool.spec())
+    }
+
+    /// How many of the sources that come later have come.
+    pub fn arrived(&self) -> usize {
+        self.later.iter().filter(|it| it.get().is_some()).count()
+    }
+
+    /// A call as a person is to see it.
+    pub async fn describe(&self, call: &Call) -> Description {
+        match self.get(&call.tool) {
+            Some(registered) => registered.tool.describe(call).await,
+            None => Description::default(),
+        }
     }
 
     fn all(&self) -> impl Iterator<Item = &Registered> {
@@ -281,6 +317,8 @@ mod tests {
             name: name.to_owned(),
             description: description.to_owned(),
             parameters,
+            risk: Risk::Low,
+            capabilities: vec![],
             effect: Effect::Outside,
             idempotent: false,
             supports_parallel: false,

@@ -6,6 +6,8 @@ use axum::http::header;
 use axum::http::request::Parts;
 use chancery_domain::event::Actor;
 use chancery_domain::id::{AgentId, RunId, UserId};
+use chancery_domain::policy::Ruling;
+use chancery_store::permission::PermissionRow;
 use chancery_store::read::RunRow;
 use chancery_store::token::{Token, TokenKind};
 
@@ -69,17 +71,38 @@ impl Caller {
         format!("{}:{}", self.token.kind.as_str(), self.token.name)
     }
 
-    /// Whether the caller may answer what a run asks a person: people may by who they are,
-    /// services where they were given the permission.
-    pub fn check_approver(&self) -> Result<()> {
+    /// Whether the caller may answer what was asked about a call. That only a person answers
+    /// where a person must be asked is not decided here, but by the batch itself.
+    pub fn check_decides(&self, app: &App, row: &PermissionRow) -> Result<()> {
+        let refused = |detail: &str| Err(ApiError::Forbidden(detail.to_owned()));
         match self.token.kind {
-            TokenKind::Human => Ok(()),
+            TokenKind::Agent => refused("an agent decides nothing"),
             TokenKind::Service if self.token.approve => Ok(()),
-            TokenKind::Service | TokenKind::Agent => {
-                let detail = "this token does not hold the permission `approve`";
-                Err(ApiError::Forbidden(detail.to_owned()))
+            TokenKind::Service => refused("this token does not hold the permission `approve`"),
+            TokenKind::Human if self.own() != row.user => Ok(()),
+            TokenKind::Human if !app.permissions.own_requests => {
+                refused("somebody else must answer what your own agents ask")
             }
+            TokenKind::Human if row.ruling != Ruling::RequireHuman => Ok(()),
+            TokenKind::Human if self.token.operator || self.is_approver(app) => Ok(()),
+            // Where nobody is named for it, whoever asks is the only one who can.
+            TokenKind::Human if !app.authority.get().org().has_approver() => Ok(()),
+            TokenKind::Human => refused("an approver must answer this"),
         }
+    }
+
+    /// Whose requests the caller knows of; `None`: everyone's, for operators, for people who
+    /// approve, and for services that do.
+    pub fn asked_for(&self, app: &App) -> Result<Option<UserId>> {
+        if self.token.kind == TokenKind::Agent {
+            return Err(ApiError::Forbidden("an agent decides nothing".to_owned()));
+        }
+        if self.is_approver(app) { Ok(None) } else { self.sees() }
+    }
+
+    fn is_approver(&self, app: &App) -> bool {
+        let named = || app.authority.get().org().is_approver(&self.own());
+        self.token.kind == TokenKind::Human && named()
     }
 
     /// Who owns what the caller starts. A service is no person, whatever it is called.

@@ -2,6 +2,7 @@
 
 mod layer;
 mod model;
+mod permissions;
 mod webhook;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use layer::{ConfigError, Layers, Origin, load};
 pub use model::{ModelConfig, Provider, build_models, describe_models};
+pub use permissions::PermissionsConfig;
 pub use webhook::WebhookConfig;
 
 /// Everything that can be set. Unknown keys are refused.
@@ -37,6 +39,7 @@ pub struct Config {
     pub workers: usize,
     pub limits: LimitsConfig,
     pub tools: ToolsConfig,
+    pub permissions: PermissionsConfig,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
     pub models: BTreeMap<String, ModelConfig>,
@@ -98,6 +101,7 @@ impl Default for Config {
             workers: Limits::default().concurrency,
             limits: LimitsConfig::default(),
             tools: ToolsConfig::default(),
+            permissions: PermissionsConfig::default(),
             isolation: None,
             models: BTreeMap::new(),
             tiers: BTreeMap::new(),

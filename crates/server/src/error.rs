@@ -4,7 +4,10 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use chancery_api::Problem;
 use chancery_domain::command::Refusal;
+use chancery_domain::policy::Reason;
 use chancery_store::{AppendError, StoreError};
+
+use crate::view;
 
 /// What a request can come to when it does not come to what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +18,9 @@ pub enum ApiError {
     Unauthenticated,
     #[error("{0}")]
     Forbidden(String),
+    /// A ruling stands against it.
+    #[error("{}", deciding(.0))]
+    Denied(Vec<Reason>),
     /// Also for what belongs to someone else.
     #[error("there is no {what} `{id}`")]
     NotFound { what: &'static str, id: String },
@@ -51,6 +57,7 @@ impl ApiError {
             ApiError::BadRequest { code, .. } => (StatusCode::BAD_REQUEST, code),
             ApiError::Unauthenticated => (StatusCode::UNAUTHORIZED, "unauthenticated"),
             ApiError::Forbidden(_) => (StatusCode::FORBIDDEN, "forbidden"),
+            ApiError::Denied(_) => (StatusCode::FORBIDDEN, "PERMISSION_DENIED"),
             ApiError::NotFound { .. } | ApiError::NoRoute => (StatusCode::NOT_FOUND, "not_found"),
             ApiError::Method(_) => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
             ApiError::Conflict { code, .. } => (StatusCode::CONFLICT, code),
@@ -73,7 +80,10 @@ impl ApiError {
             status: status.as_u16(),
             code: code.to_owned(),
             detail: shortened(self.to_string()),
-            reasons: Vec::new(),
+            reasons: match self {
+                ApiError::Denied(reasons) => view::reasons(reasons.clone()),
+                _ => Vec::new(),
+            },
         }
     }
 }
@@ -101,6 +111,13 @@ impl IntoResponse for ApiError {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         response
+    }
+}
+
+fn deciding(reasons: &[Reason]) -> String {
+    match reasons.first() {
+        Some(it) => format!("{} (layer `{}`, rule `{}`)", it.detail, it.layer, it.rule),
+        None => "denied".to_owned(),
     }
 }
 
@@ -164,6 +181,10 @@ impl From<Refusal> for ApiError {
             Refusal::UnknownKey(key) => {
                 ApiError::NotFound { what: "wait for", id: key.to_string() }
             }
+            Refusal::UnknownPermission(id) => {
+                ApiError::NotFound { what: "permission", id: id.to_string() }
+            }
+            Refusal::HumanRequired(_) => ApiError::Forbidden(detail),
             Refusal::Decided { .. } => ApiError::Conflict { code: "already_decided", detail },
             Refusal::Payload => ApiError::BadRequest { code: "bad_payload", detail },
             Refusal::NotResumable(_) => ApiError::Conflict { code: "not_resumable", detail },

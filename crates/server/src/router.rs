@@ -1,12 +1,10 @@
 //! Every route on one screen: the table of contents.
 
-use std::sync::Arc;
-
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::middleware;
 use axum::response::IntoResponse;
-use chancery_domain::org::Org;
+use chancery_runtime::authority::InForce;
 use chancery_store::Store;
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -15,16 +13,19 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::answer;
+use crate::config::PermissionsConfig;
 use crate::document::{self, Document};
 use crate::error::ApiError;
 use crate::metrics::Metrics;
-use crate::routes::{health, runs, signals, tokens};
+use crate::routes::{health, permissions, runs, signals, tokens};
 
 /// What handlers work with.
 #[derive(Debug, Clone)]
 pub struct App {
     pub store: Store,
-    pub org: Arc<Org>,
+    pub authority: InForce,
+    /// On which terms people are asked.
+    pub permissions: PermissionsConfig,
     pub metrics: Metrics,
     /// Fires when the server stops: open streams end then.
     pub stop: CancellationToken,
@@ -49,6 +50,9 @@ pub fn router(app: App) -> Router {
         // The same under seed 004's name.
         .routes(routes!(signals::job_signal))
         .routes(routes!(runs::job_message))
+        .routes(routes!(permissions::list))
+        .routes(routes!(permissions::show))
+        .routes(routes!(permissions::decide))
         .routes(routes!(tokens::make, tokens::list))
         .routes(routes!(tokens::revoke))
         .split_for_parts();

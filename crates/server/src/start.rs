@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use chancery_runtime::authority::{Authority, InForce};
 use chancery_runtime::courier::deliver;
 use chancery_runtime::tool::config::{Place, Report, build};
 use chancery_runtime::worker::Workers;
@@ -79,7 +80,7 @@ pub async fn start(
     let place = Place { workspace, programs, environment: environment.clone() };
     let built = build(&tools_config, &place).await;
     let (tools, report) = built.map_err(|it| StartError::Org(it.to_string()))?;
-    let org = Arc::new(org);
+    let authority = InForce::new(Authority::new(Arc::new(org), Arc::new(tools)));
 
     if let Some(secret) = bootstrap {
         tokens::bootstrap(&store, &secret).await?;
@@ -96,17 +97,18 @@ pub async fn start(
     store.subscribe(subscriptions);
     let parts = Parts {
         store: store.clone(),
-        org: org.clone(),
-        tools: Arc::new(tools),
+        authority: authority.clone(),
         models: Arc::new(models),
         limits: config.run_limits(),
+        terms: config.permissions.terms(),
     };
     let workers = Workers::start(parts).await?;
     let stop = CancellationToken::new();
     tokio::spawn(deliver(store.clone(), addresses, stop.clone()));
     let app = App {
         store: store.clone(),
-        org,
+        authority,
+        permissions: config.permissions.clone(),
         metrics: Metrics::install(),
         stop: stop.clone(),
         body_bytes: config.limits.body_bytes,

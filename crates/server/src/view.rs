@@ -1,14 +1,17 @@
 //! What the domain and the store say, as the wire says it.
 
+use chancery_api::permission::{Link, Permission, Reason, StandingRule};
 use chancery_api::run::{DelegatedPermissions, Event, Run, Tree, Usage, Wait};
 use chancery_api::token;
 use chancery_domain::command;
-use chancery_domain::event::Recorded;
+use chancery_domain::event::{Actor, Recorded};
 use chancery_domain::history::History;
 use chancery_domain::id::RunId;
-use chancery_domain::policy::Bounds;
+use chancery_domain::policy::{self, Bounds};
 use chancery_domain::run;
+use chancery_store::permission::PermissionRow;
 use chancery_store::read::RunRow;
+use chancery_store::rule;
 use chancery_store::token::Token;
 
 use crate::error::{ApiError, Result};
@@ -54,13 +57,13 @@ pub fn bounds(given: DelegatedPermissions) -> Bounds {
 }
 
 /// What would end the wait that a run is in.
-pub fn wait(history: &History, events: &[Recorded]) -> Option<Wait> {
+pub fn wait(history: &History) -> Option<Wait> {
     let run::Run::Waiting(waiting) = history.run() else { return None };
     let until = match waiting {
         run::Wait::Signal { until, .. } => *until,
-        run::Wait::Permissions(_) => None,
+        run::Wait::Permissions(batch) => batch.asked().filter_map(|(_, it)| it.expires_at).min(),
     };
-    let keys = command::awaited_keys(history, events);
+    let keys = command::awaited_keys(history);
     Some(Wait { correlation_keys: keys.into_iter().map(|it| it.0).collect(), until })
 }
 
@@ -87,6 +90,87 @@ pub fn tree(root: RunId, rows: Vec<RunRow>) -> Option<Tree> {
         }
     }
     None
+}
+
+/// Who did something, in one word: a person's name as it is, others with what they are.
+pub fn actor(by: &Actor) -> String {
+    match by {
+        Actor::User(user) => user.0.clone(),
+        Actor::Service(name) => format!("service:{name}"),
+        Actor::Agent(agent) => format!("agent:{agent}"),
+        Actor::System => "system".to_owned(),
+    }
+}
+
+pub fn reasons(reasons: Vec<policy::Reason>) -> Vec<Reason> {
+    let reason = |it: policy::Reason| Reason {
+        layer: it.layer,
+        rule: it.rule,
+        outcome: it.outcome.as_str().to_owned(),
+        detail: it.detail,
+    };
+    reasons.into_iter().map(reason).collect()
+}
+
+pub fn permission(row: PermissionRow, chain: Vec<Link>) -> Permission {
+    let request = row.request;
+    Permission {
+        id: row.id.to_string(),
+        run_id: row.run.to_string(),
+        message_id: row.message.to_string(),
+        tool_call_id: row.call.id.0,
+        tool: row.call.tool,
+        arguments: row.call.arguments,
+        arguments_sha256: request.arguments_sha256,
+        kind: request.kind.as_str().to_owned(),
+        payload: request.payload.into(),
+        ruling: row.ruling.as_str().to_owned(),
+        reasons: reasons(row.reasons),
+        risk: request.risk.map(|it| it.as_str().to_owned()),
+        capabilities: request.capabilities,
+        chain,
+        agent: row.agent.0,
+        role: row.role,
+        user: row.user.0,
+        words: row.words,
+        status: row.status,
+        decided_by: row.decided_by.as_ref().map(actor),
+        decided_at: row.decided_at,
+        comment: row.comment,
+        decided_arguments: row.decided_arguments,
+        created_at: request.asked_at,
+        expires_at: row.expires_at,
+        escalated_at: row.escalated_at,
+        correlation_key: request.correlation_key.0,
+    }
+}
+
+pub fn link(run: RunRow) -> Link {
+    Link {
+        run_id: run.id.to_string(),
+        agent: run.agent.0,
+        role: run.role.0,
+        group: run.group.map(|it| it.0),
+        user: run.user.0,
+    }
+}
+
+pub fn standing_rule(rule: rule::StandingRule) -> StandingRule {
+    StandingRule {
+        id: rule.id.to_string(),
+        user: rule.user.0,
+        agent: rule.agent.0,
+        run_id: rule.run.to_string(),
+        scope: rule.scope,
+        tool: rule.tool,
+        signature: rule.signature,
+        permission_id: rule.permission.to_string(),
+        made_by: actor(&rule.made_by),
+        made_at: rule.made_at,
+        expires_at: rule.expires_at,
+        revoked_at: rule.revoked_at,
+        revoked_by: rule.revoked_by.as_ref().map(actor),
+    }
 }
 
 pub fn token(token: Token) -> token::Token {

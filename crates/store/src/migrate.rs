@@ -25,6 +25,7 @@ macro_rules! migrations {
 migrations! {
     1 "0001_init";
     2 "0002_outbox";
+    4 "0004_permissions";
     5 "0005_org";
 }
 

@@ -8,6 +8,7 @@
 mod claim;
 mod create;
 mod flush;
+mod gate;
 mod wake;
 
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! Events to rows: what an append changes beside the log. Pure; both databases carry it out.
 
+mod gate;
+
 use chancery_domain::event::{Created, Event};
 use chancery_domain::history::{Change, Posture};
 use jiff::Timestamp;
@@ -7,6 +9,8 @@ use uuid::Uuid;
 
 use crate::StoreError;
 use crate::outbox::Subscription;
+
+pub(crate) use gate::{AskedBody, GateMoves};
 
 /// A change with everything that goes into the database worked out.
 #[derive(Debug, Clone)]
@@ -23,6 +27,7 @@ pub(crate) struct Prepared {
     pub moved: Option<Moved>,
     pub queue: QueueMove,
     pub timer: TimerMove,
+    pub gate: GateMoves,
     pub notices: Vec<Told>,
 }
 
@@ -111,6 +116,7 @@ pub(crate) fn prepare(
         moved: moved(change),
         queue: queue_move(change.before(), change.after()),
         timer: timer_move(change.before(), change.after()),
+        gate: GateMoves::of(change)?,
         notices: Vec::new(),
     })
 }

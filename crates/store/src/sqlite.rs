@@ -6,6 +6,7 @@
 
 mod append;
 mod claim;
+mod gate;
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};

@@ -13,6 +13,7 @@ pub mod read;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chancery_domain::command;
 use chancery_domain::event::*;
 use chancery_domain::history::History;
 use chancery_domain::id::*;
@@ -91,6 +92,7 @@ pub fn created(input: &str) -> Created {
         delegated: None,
         input: input.to_owned(),
         by: ada(),
+        org_version: 0,
     }
 }
 
@@ -153,7 +155,8 @@ pub fn spoke(text: impl Into<String>) -> Event {
 pub fn proposed(calls: &[(&str, Ruling)], tokens: u64) -> Event {
     let calls = calls.iter().map(|(id, ruling)| {
         let call = Call { id: CallId::from(*id), tool: "act".to_owned(), arguments: json!({}) };
-        Proposal { call: Arc::new(call), ruling: *ruling, reasons: vec![] }
+        let answer = ruling.asks().then(|| Answer::Request(request(RequestKind::All)));
+        Proposal { call: Arc::new(call), ruling: *ruling, reasons: vec![], answer }
     });
     BatchProposed {
         message: clock::new_message_id(),
@@ -161,6 +164,39 @@ pub fn proposed(calls: &[(&str, Ruling)], tokens: u64) -> Event {
         calls: calls.collect(),
         model: "scripted".to_owned(),
         usage: Usage { input_tokens: tokens, output_tokens: tokens },
+    }
+    .into()
+}
+
+/// A question that nobody has put before.
+pub fn request(kind: RequestKind) -> Arc<Request> {
+    let id = clock::new_permission_id();
+    Arc::new(Request {
+        id,
+        correlation_key: WaitKey(format!("cap-approval-{id}")),
+        kind,
+        payload: Default::default(),
+        risk: None,
+        capabilities: vec![],
+        arguments_sha256: String::new(),
+        signature: Some("act".to_owned()),
+        asked_at: clock::now(),
+        expires_at: None,
+        escalates: false,
+    })
+}
+
+/// The answer to the question that an event puts about a call.
+pub fn decided(asks: &Event, call: &str, decision: Decision) -> Event {
+    let asked = command::requests(asks).into_iter().find(|(id, _)| id.as_str() == call);
+    PermissionDecided {
+        call: CallId::from(call),
+        permission: asked.unwrap().1.id,
+        decision,
+        by: ada(),
+        comment: None,
+        arguments: None,
+        remember: None,
     }
     .into()
 }

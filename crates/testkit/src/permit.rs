@@ -13,7 +13,7 @@ use uuid::Uuid;
 pub fn permit(tool: &str, arguments: Value) -> Permit {
     let id = CallId::from("call_1");
     let call = Arc::new(Call { id: id.clone(), tool: tool.to_owned(), arguments });
-    let proposal = Proposal { call, ruling: Ruling::Allow, reasons: Vec::new() };
+    let proposal = Proposal { call, ruling: Ruling::Allow, reasons: Vec::new(), answer: None };
     let Ok(Gate::Settled(batch)) = Gate::new(MessageId(Uuid::from_u128(1)), &[proposal]) else {
         panic!("a batch of one allowed call is settled");
     };

@@ -273,7 +273,7 @@ impl Game<'_> {
             Run::Waiting(Wait::Signal { key, .. }) => (key.clone(), json!("go")),
             Run::Waiting(Wait::Permissions(_)) => {
                 let asked = log.iter().rev().find_map(|it| match &it.event {
-                    Event::PermissionRequested(it) => Some(it.correlation_key.clone()),
+                    Event::PermissionRequested(it) => Some(it.request.correlation_key.clone()),
                     _ => None,
                 });
                 let payload = match self.scenario.recover {

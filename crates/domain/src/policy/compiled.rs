@@ -250,7 +250,8 @@ fn said(reasons: &[super::Reason]) -> Word {
 
 impl Tool {
     fn new(org: &Org, facts: ToolFacts) -> Tool {
-        let default = if facts.risk == Risk::High { Ruling::RequireApproval } else { Ruling::Allow };
+        let default =
+            if facts.risk == Risk::High { Ruling::RequireApproval } else { Ruling::Allow };
         let risk = org.policy.risk.get(&facts.risk).map_or(default, |it| it.value);
         let own = org.policy.tools.get(&facts.name).map(|it| it.value);
         let stated = facts.capabilities.iter().filter_map(|it| org.policy.capabilities.get(it));

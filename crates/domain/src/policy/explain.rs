@@ -182,7 +182,8 @@ impl<'q> Verdict<'q> {
         let tool = self.question.tool;
         let Some(facts) = self.policy.facts(tool) else { return Default::default() };
         let stated = self.policy.org.policy.risk.get(&facts.risk);
-        let rule = placed(&format!("risk.{}", self.risk()), stated.and_then(|it| it.place.as_ref()));
+        let rule =
+            placed(&format!("risk.{}", self.risk()), stated.and_then(|it| it.place.as_ref()));
         (rule, format!("`{tool}` is of {} risk", self.risk()))
     }
 

@@ -40,6 +40,7 @@ pub fn created() -> Created {
         delegated: None,
         input: "do it".to_owned(),
         by: ada(),
+        org_version: 0,
     }
 }
 
@@ -57,7 +58,36 @@ pub fn proposal(id: &str, ruling: Ruling) -> Proposal {
             detail: "so it is".to_owned(),
         }],
     };
-    Proposal { call: call(id), ruling, reasons }
+    let key = permission_key(RUN, MESSAGE, &CallId::from(id));
+    let answer = ruling.asks().then(|| Answer::Request(request(key.as_str(), RequestKind::All)));
+    Proposal { call: call(id), ruling, reasons, answer }
+}
+
+/// A question; its id is one that its key alone decides.
+pub fn request(key: &str, kind: RequestKind) -> Arc<Request> {
+    Arc::new(Request {
+        id: permission_of(key),
+        correlation_key: WaitKey::from(key),
+        kind,
+        payload: Default::default(),
+        risk: None,
+        capabilities: vec![],
+        arguments_sha256: String::new(),
+        signature: None,
+        asked_at: Timestamp::UNIX_EPOCH,
+        expires_at: None,
+        escalates: false,
+    })
+}
+
+pub fn permission_of(key: &str) -> PermissionId {
+    let number = key.bytes().fold(7u128, |sum, it| sum.wrapping_mul(257) + u128::from(it));
+    PermissionId(Uuid::from_u128(number))
+}
+
+/// The question about a call that its proposal puts.
+pub fn asked(id: &str) -> PermissionId {
+    permission_of(permission_key(RUN, MESSAGE, &CallId::from(id)).as_str())
 }
 
 pub fn proposed(message: MessageId, calls: &[(&str, Ruling)]) -> Event {
@@ -88,12 +118,53 @@ pub fn retried(id: &str) -> Event {
     CallRetried { call: CallId::from(id) }.into()
 }
 
-pub fn requested(id: &str, kind: Asking, key: &str) -> Event {
-    PermissionRequested { call: CallId::from(id), kind, correlation_key: WaitKey::from(key) }.into()
+/// A call that had started is asked about.
+pub fn recovers(id: &str, key: &str) -> Event {
+    let request = request(key, RequestKind::Recover);
+    let (message, ruling, reasons) = (MESSAGE, Ruling::RequireHuman, vec![]);
+    PermissionRequested { message, call: call(id), ruling, reasons, request }.into()
+}
+
+/// A call that was cleared must be asked about after all.
+pub fn asks_again(id: &str, key: &str, ruling: Ruling) -> Event {
+    let request = request(key, RequestKind::All);
+    PermissionRequested { message: MESSAGE, call: call(id), ruling, reasons: vec![], request }
+        .into()
 }
 
 pub fn decided(id: &str, decision: Decision, by: Actor) -> Event {
-    PermissionDecided { call: CallId::from(id), decision, by, comment: None }.into()
+    decision_on(asked(id), id, decision, by).into()
+}
+
+/// The answer to a question that was put later than its batch.
+pub fn decided_on(key: &str, id: &str, decision: Decision, by: Actor) -> Event {
+    decision_on(permission_of(key), id, decision, by).into()
+}
+
+pub fn decision_on(
+    permission: PermissionId,
+    id: &str,
+    decision: Decision,
+    by: Actor,
+) -> PermissionDecided {
+    PermissionDecided {
+        call: CallId::from(id),
+        permission,
+        decision,
+        by,
+        comment: None,
+        arguments: None,
+        remember: None,
+    }
+}
+
+pub fn escalated(id: &str) -> Event {
+    PermissionEscalated {
+        call: CallId::from(id),
+        permission: asked(id),
+        expires_at: Timestamp::MAX,
+    }
+    .into()
 }
 
 pub fn waits(id: &str, key: &str) -> Event {
@@ -160,17 +231,24 @@ pub fn every_event() -> Vec<Event> {
         spoke("wait: \0 \u{1f980}"),
         proposed(MESSAGE, &[("a", Ruling::RequireHuman), ("b", Ruling::Deny)]),
         PermissionDecided {
-            call: CallId::from("a"),
-            decision: Decision::Supplied(CallResult::error("X", "y")),
-            by: Actor::System,
             comment: Some("seen to".to_owned()),
+            arguments: Some(json!({"n": 2})),
+            remember: Some(Remember {
+                rule: RuleId(Uuid::from_u128(3)),
+                scope: RuleScope::Agent,
+                tool: "act".to_owned(),
+                signature: "git push".to_owned(),
+                expires_at: Timestamp::MAX,
+            }),
+            ..decision_on(asked("a"), "a", Decision::Granted, ada())
         }
         .into(),
         refused("a"),
         started("a"),
         ended("a"),
         retried("a"),
-        requested("a", Asking::Recover, "again"),
+        recovers("a", "again"),
+        escalated("a"),
         closed(),
         WaitBegan {
             call: CallId::from("a"),

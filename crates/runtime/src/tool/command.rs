@@ -14,10 +14,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chancery_domain::batch::Permit;
-use chancery_domain::event::CallResult;
+use chancery_domain::event::{Call, CallResult, RequestKind};
+use chancery_domain::text::visible;
+use serde_json::json;
 
 use super::process::{self, Ended, How, Program};
-use super::{CallContext, Done, Tool, ToolSpec};
+use super::{CallContext, Description, Done, Tool, ToolSpec};
 
 pub use template::{Template, TemplateError};
 
@@ -30,6 +32,9 @@ pub struct Command {
     /// With its first element already the program's place.
     pub(super) template: Template,
     pub(super) timeout: Duration,
+    /// As the operator says, for those who are asked.
+    pub(super) mutating: bool,
+    pub(super) network: bool,
     pub(super) workspace: PathBuf,
     /// Where programs are looked for.
     pub(super) search: String,
@@ -62,6 +67,56 @@ impl Tool for Command {
             ),
         })
     }
+
+    async fn describe(&self, call: &Call) -> Description {
+        let argv = self.template.fill(&call.arguments).unwrap_or_default();
+        let signature = signature(&argv);
+        let payload = json!({
+            "command": shown(&argv),
+            "argv": argv,
+            "command_signature": signature,
+            "command_info": {
+                "risk": self.spec.risk,
+                "why": self.spec.description,
+                "touches": {
+                    "mutating": self.mutating,
+                    "network": self.network,
+                    "directory": "the workspace",
+                    "capabilities": self.spec.capabilities,
+                },
+            },
+        });
+        let payload = payload.as_object().cloned().unwrap_or_default();
+        Description { kind: RequestKind::Command, payload, signature: Some(signature) }
+    }
+}
+
+/// The program and, where it has one, its subcommand: what a remembered answer covers.
+fn signature(argv: &[String]) -> String {
+    let mut words = argv.iter();
+    let program = words.next().map_or("", |it| it.rsplit('/').next().unwrap_or(it));
+    let plain = |it: &&String| {
+        !it.is_empty()
+            && it.len() <= 64
+            && it.starts_with(|it: char| it.is_ascii_alphabetic())
+            && it.chars().all(|it| it.is_ascii_alphanumeric() || it == '-' || it == '_')
+    };
+    match words.next().filter(plain) {
+        Some(subcommand) => format!("{program} {subcommand}"),
+        None => program.to_owned(),
+    }
+}
+
+/// As one would type it, so that a person can read it: what is not plain is quoted.
+fn shown(argv: &[String]) -> String {
+    let plain = |it: &str| {
+        !it.is_empty()
+            && it.chars().all(|it| it.is_ascii_alphanumeric() || "-_./=:,+@%".contains(it))
+    };
+    let quoted = |it: &String| {
+        if plain(it) { it.clone() } else { format!("'{}'", visible(it).replace('\'', "'\\''")) }
+    };
+    argv.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
 impl Command {
@@ -113,6 +168,8 @@ fn exit(status: ExitStatus) -> String {
 mod tests {
     use serde_json::json;
 
+    use chancery_domain::policy::Risk;
+
     use super::super::Effect;
     use super::super::testing::{call, code};
     use super::*;
@@ -125,12 +182,16 @@ mod tests {
                 name: "probe".to_owned(),
                 description: String::new(),
                 parameters: parameters.clone(),
+                risk: Risk::Low,
+                capabilities: vec![],
                 effect: Effect::Outside,
                 idempotent: false,
                 supports_parallel: false,
             },
             template: Template::new(&argv, &parameters).unwrap(),
             timeout: Duration::from_millis(1500),
+            mutating: true,
+            network: false,
             workspace: std::env::temp_dir(),
             search: "/usr/bin:/bin".to_owned(),
         }

@@ -6,6 +6,7 @@ mod build;
 
 use std::collections::BTreeMap;
 
+use chancery_domain::policy::{Risk, glob, is_glob};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -49,14 +50,6 @@ pub struct Override {
     pub mutating: Option<bool>,
     pub idempotent: Option<bool>,
     pub supports_parallel: Option<bool>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Risk {
-    Low,
-    Medium,
-    High,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -133,9 +126,18 @@ impl ToolsConfig {
 }
 
 impl Overrides {
-    /// What has a meaning here now: risk, capabilities and `mutating` are for the policy.
+    /// An entry by the very name, or else the first glob that matches.
+    fn over(&self, name: &str) -> Option<&Override> {
+        let by_glob = || self.0.iter().find(|(entry, _)| is_glob(entry) && glob(entry, name));
+        self.0.get(name).or_else(|| by_glob().map(|(_, over)| over))
+    }
+
     pub(super) fn apply(&self, spec: &mut ToolSpec) {
-        if let Some(over) = self.0.get(&spec.name) {
+        if let Some(over) = self.over(&spec.name) {
+            spec.risk = over.risk.unwrap_or(spec.risk);
+            if let Some(capabilities) = &over.capabilities {
+                spec.capabilities = capabilities.clone();
+            }
             spec.idempotent = over.idempotent.unwrap_or(spec.idempotent);
             spec.supports_parallel = over.supports_parallel.unwrap_or(spec.supports_parallel);
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 /// A length of time as it stands in a file or in a call's arguments.
@@ -19,6 +19,15 @@ pub enum BadSpan {
     Form(String),
     #[error("`{0}` is not a length of time between nothing and a year")]
     Range(String),
+}
+
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let units = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
+        let length = self.0.as_millis();
+        let unit = units.into_iter().find(|(_, of)| length % of == 0).unwrap_or(("ms", 1));
+        serializer.collect_str(&format_args!("{}{}", length / unit.1, unit.0))
+    }
 }
 
 impl TryFrom<Value> for Span {

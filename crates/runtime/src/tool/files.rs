@@ -4,6 +4,7 @@
 //! here compares strings to find out where a path leads. Never opens anything outside it, never
 //! follows a special file, never reads or writes what [`protected`] names.
 
+mod diff;
 mod protected;
 mod workspace;
 
@@ -11,10 +12,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use chancery_domain::batch::Permit;
-use chancery_domain::event::CallResult;
-use serde_json::{Value, json};
+use chancery_domain::event::{Call, CallResult, RequestKind};
+use chancery_domain::policy::Risk;
+use serde_json::{Map, Value, json};
 
-use super::{CallContext, Done, Effect, Tool, ToolSpec};
+use super::{CallContext, Description, Done, Effect, Tool, ToolSpec};
 
 pub use workspace::{FileError, Workspace};
 
@@ -50,6 +52,8 @@ impl ReadFile {
                 "required": ["path"],
                 "additionalProperties": false,
             }),
+            risk: Risk::Low,
+            capabilities: vec!["read_files".to_owned()],
             effect: Effect::Outside,
             idempotent: true,
             supports_parallel: true,
@@ -80,6 +84,8 @@ impl WriteFile {
                 "required": ["path", "content"],
                 "additionalProperties": false,
             }),
+            risk: Risk::Medium,
+            capabilities: vec!["write_files".to_owned()],
             effect: Effect::Outside,
             // The same content twice is the same file.
             idempotent: true,
@@ -103,6 +109,11 @@ impl Tool for ReadFile {
         let workspace = self.workspace.clone();
         blocking(move || workspace.read(&path, FILE_BYTES_MAX)).await
     }
+
+    async fn describe(&self, call: &Call) -> Description {
+        let payload = paths(&call.arguments);
+        Description { kind: RequestKind::Read, payload, signature: None }
+    }
 }
 
 #[async_trait]
@@ -121,6 +132,23 @@ impl Tool for WriteFile {
         })
         .await
     }
+
+    async fn describe(&self, call: &Call) -> Description {
+        let path = text(&call.arguments, "path");
+        let content = text(&call.arguments, "content");
+        let workspace = self.workspace.clone();
+        let diff = move || diff::against_disk(&workspace, &path, &content);
+        let mut payload = paths(&call.arguments);
+        if let Ok(diff) = tokio::task::spawn_blocking(diff).await {
+            payload.extend(diff);
+        }
+        Description { kind: RequestKind::Write, payload, signature: None }
+    }
+}
+
+fn paths(arguments: &Value) -> Map<String, Value> {
+    let paths = json!([text(arguments, "path")]);
+    Map::from_iter([("paths".to_owned(), paths)])
 }
 
 // The schema has made sure that it is there; were it not, an empty path is refused below.

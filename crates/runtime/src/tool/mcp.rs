@@ -155,7 +155,9 @@ impl Server {
         let all = offered.len();
         let tools = offered.into_iter().map(|mut it| {
             overrides.apply(&mut it.spec);
-            let tool = McpTool { server: self.clone(), far_name: it.far_name, spec: it.spec };
+            let server = self.clone();
+            let (far_name, annotations) = (it.far_name, it.annotations);
+            let tool = McpTool { server, far_name, spec: it.spec, annotations };
             Arc::new(tool) as Arc<dyn Tool>
         });
         let refused = place.arrive(tools.collect());

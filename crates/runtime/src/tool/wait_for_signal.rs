@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use chancery_domain::batch::Permit;
 use chancery_domain::event::CallResult;
 use chancery_domain::id::WaitKey;
+use chancery_domain::policy::Risk;
 use serde_json::{Value, json};
 
 use super::duration::Span;
@@ -49,6 +50,8 @@ impl WaitForSignal {
                 "required": ["correlation_key"],
                 "additionalProperties": false,
             }),
+            risk: Risk::Low,
+            capabilities: vec![],
             effect: Effect::Log,
             idempotent: true,
             supports_parallel: false,

@@ -261,6 +261,16 @@ pub async fn amend(
     id: RunId,
     decide: impl Fn(History, &[Recorded]) -> std::result::Result<Effect, Refusal>,
 ) -> Result<Json<Run>> {
+    record(app, id, decide).await?;
+    Ok(Json(one(app, id).await?))
+}
+
+/// Changes a run from outside.
+pub async fn record(
+    app: &App,
+    id: RunId,
+    decide: impl Fn(History, &[Recorded]) -> std::result::Result<Effect, Refusal>,
+) -> Result<()> {
     let amended = app
         .store
         .amend(id, clock::now(), |history, events| {
@@ -271,7 +281,7 @@ pub async fn amend(
         })
         .await?;
     amended?;
-    Ok(Json(one(app, id).await?))
+    Ok(())
 }
 
 fn created(app: &App, caller: &Caller, body: &CreateRun) -> Result<Created> {
@@ -292,7 +302,8 @@ fn created(app: &App, caller: &Caller, body: &CreateRun) -> Result<Created> {
         }
         _ => return Err(bad_request("a run is for an `agent` or for a `group`".to_owned())),
     };
-    let role = app.org.role_of(&agent).ok_or_else(|| ApiError::BadRequest {
+    let authority = app.authority.get();
+    let role = authority.org().active_role_of(&agent).ok_or_else(|| ApiError::BadRequest {
         code: "unknown_agent",
         detail: format!("there is no agent `{agent}`"),
     })?;
@@ -308,6 +319,7 @@ fn created(app: &App, caller: &Caller, body: &CreateRun) -> Result<Created> {
         delegated: body.delegated_permissions.clone().map(view::bounds),
         input: body.input.clone(),
         by: caller.actor(),
+        org_version: authority.org().version,
     })
 }
 
@@ -350,7 +362,7 @@ async fn shown(app: &App, row: RunRow) -> Result<Run> {
         let events = app.store.events(id, 0, u32::MAX).await?;
         let history =
             History::fold(id, &events).map_err(|it| ApiError::Internal(it.to_string()))?;
-        run.wait = view::wait(&history, &events);
+        run.wait = view::wait(&history);
     }
     Ok(run)
 }

@@ -11,10 +11,8 @@ use crate::access::Caller;
 use crate::error::Result;
 use crate::extract::{Body, check_depth};
 use crate::router::App;
+use crate::routes::permissions;
 use crate::routes::runs::amend;
-
-/// What the keys of permission requests begin with, and no other key does.
-const APPROVAL: &str = "cap-approval-";
 
 /// Ends the wait that the key names. Delivered again, it answers the same and changes nothing.
 #[utoipa::path(post, path = "/api/runs/{id}/signal", params(("id" = String, Path)), request_body = Signal,
@@ -25,13 +23,14 @@ pub async fn signal(
     Path(id): Path<String>,
     Body(body): Body<Signal>,
 ) -> Result<Json<Run>> {
-    let row = caller.run(&app, &id).await?;
-    if body.correlation_key.starts_with(APPROVAL) {
-        caller.check_approver()?;
-    }
     check_depth("payload", &body.payload)?;
     let (key, by) = (WaitKey(body.correlation_key), caller.actor());
-    amend(&app, row.id, |history, events| {
+    // Whoever may answer a question may do it through this door too, and nobody else.
+    let run = match key.is_reserved() {
+        false => caller.run(&app, &id).await?.id,
+        true => permissions::decidable(&app, &caller, &id, &key).await?,
+    };
+    amend(&app, run, |history, events| {
         command::signal(history, events, &key, body.payload.clone(), by.clone())
     })
     .await

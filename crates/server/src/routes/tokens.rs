@@ -22,7 +22,7 @@ pub async fn make(
     _: Operator,
     Body(body): Body<NewToken>,
 ) -> Result<(StatusCode, Json<MadeToken>)> {
-    let made = tokens::make_as_asked(&app.store, &app.org, &body).await?;
+    let made = tokens::make_as_asked(&app.store, app.authority.get().org(), &body).await?;
     Ok((StatusCode::CREATED, Json(made)))
 }
 

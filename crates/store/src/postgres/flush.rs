@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
 use super::OUTAGE_MAX;
+use super::gate::{self, GATE};
 use crate::StoreError;
 use crate::log::Verdict;
 use crate::projection::{Prepared, QueueMove, TimerMove};
@@ -221,11 +222,18 @@ async fn send(
         &bodies,
     ];
     let moves = Moves::of(changes);
-    let sql = if moves.none() {
-        format!("{STEP} SELECT run_id FROM head")
-    } else {
-        moves.push(&mut params);
-        format!("{STEP} {MOVES} SELECT run_id FROM head")
+    let gate = gate::Columns::of(changes);
+    let sql = match &gate {
+        None if moves.none() => format!("{STEP} SELECT run_id FROM head"),
+        None => {
+            moves.push(&mut params);
+            format!("{STEP} {MOVES} SELECT run_id FROM head")
+        }
+        Some(gate) => {
+            moves.push(&mut params);
+            params.extend(gate.params());
+            format!("{STEP} {MOVES} {GATE} SELECT run_id FROM head")
+        }
     };
     let statement = client.prepare_cached(&sql).await?;
     let rows = client.query(&statement, &params).await?;

@@ -76,6 +76,7 @@ fn write_events(connection: &Connection, change: &Prepared) -> rusqlite::Result<
 fn project(connection: &Connection, change: &Prepared) -> rusqlite::Result<()> {
     let run = change.run.as_bytes();
     tell(connection, change)?;
+    super::gate::project(connection, change)?;
     if let Some(moved) = &change.moved {
         connection
             .prepare_cached(

@@ -2,7 +2,7 @@
 
 use chancery_domain::event::*;
 use chancery_domain::history::Posture;
-use chancery_domain::policy::Ruling::{Allow, RequireApproval};
+use chancery_domain::policy::Ruling::{Allow, RequireApproval, RequireHuman};
 use chancery_domain::run::{Outcome, Run};
 use chancery_runtime::clock;
 use chancery_store::read::RunRow;
@@ -109,10 +109,6 @@ fn past() -> Option<Timestamp> {
     Some(Timestamp::UNIX_EPOCH)
 }
 
-fn decided(id: &str, decision: Decision) -> Event {
-    PermissionDecided { call: CallId::from(id), decision, by: ada(), comment: None }.into()
-}
-
 pub async fn a_run_with_a_deadline_that_is_met(home: &Home) {
     let batch = vec![proposed(&[("a", Allow)], 7)];
     let wait = vec![call_started("a"), waits("a", "k", past())];
@@ -134,23 +130,26 @@ pub async fn a_run_cancelled_while_it_waits(home: &Home) {
 
 pub async fn a_run_that_is_asked_about_twice(home: &Home) {
     let batch = vec![proposed(&[("a", RequireApproval), ("b", RequireApproval)], 3)];
-    let key = WaitKey::from("again");
     let recover = PermissionRequested {
-        call: CallId::from("a"),
-        kind: Asking::Recover,
-        correlation_key: key,
+        message: MessageId(uuid::Uuid::from_u128(3)),
+        call: Arc::new(Call { id: "a".into(), tool: "act".into(), arguments: json!({}) }),
+        ruling: RequireHuman,
+        reasons: vec![],
+        request: request(RequestKind::Recover),
     };
+    let recover = Event::from(recover);
+    let asks = &batch[0];
     let end = vec![call_started("b"), call_ended("b"), closed_after(&batch), completed("y")];
     check(
         home,
         vec![
             vec![started()],
-            batch,
-            vec![decided("a", Decision::Granted)],
-            vec![decided("b", Decision::Granted)],
+            batch.clone(),
+            vec![decided(asks, "a", Decision::Granted)],
+            vec![decided(asks, "b", Decision::Granted)],
             vec![call_started("a")],
-            vec![recover.into()],
-            vec![decided("a", Decision::Supplied(CallResult::ok("so it was")))],
+            vec![recover.clone()],
+            vec![decided(&recover, "a", Decision::Supplied(CallResult::ok("so it was")))],
             end,
         ],
     )

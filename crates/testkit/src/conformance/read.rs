@@ -34,6 +34,7 @@ pub async fn a_row_says_all_that_the_run_was_made_with(home: &Home) {
             delegated: row.delegated,
             input: row.input,
             by: ada(),
+            org_version: 0,
         };
         assert_eq!(back, created);
     }

@@ -49,7 +49,7 @@ fn settles(event: &Event) -> Option<CallId> {
     match event {
         Event::CallEnded(it) => Some(it.call.clone()),
         Event::CallRetried(it) => Some(it.call.clone()),
-        Event::PermissionRequested(it) => Some(it.call.clone()),
+        Event::PermissionRequested(it) => Some(it.call.id.clone()),
         Event::WaitBegan(it) => Some(it.call.clone()),
         _ => None,
     }
@@ -69,7 +69,7 @@ pub fn orphans_surfaced(
                 _ => "finished",
             }),
             Event::CallRetried(e) if e.call == orphan.call => Some("retried"),
-            Event::PermissionRequested(e) if e.call == orphan.call => Some("asked"),
+            Event::PermissionRequested(e) if e.call.id == orphan.call => Some("asked"),
             // Given up after too many tries: the run fails with it.
             Event::Failed(_) => Some("failed"),
             Event::Cancelled(_) => Some("cancelled"),
@@ -163,7 +163,7 @@ fn courses(run: RunId, log: &[Recorded]) -> Result<BTreeMap<String, Course>, Str
             Event::PermissionDecided(e) => match e.decision {
                 Decision::Granted => course(&e.call, |it| it.repeats += 1),
                 Decision::Supplied(_) => results.push(e.call.clone()),
-                Decision::Denied => {}
+                Decision::Denied | Decision::Expired => {}
             },
             Event::WaitBegan(e) => waiting = Some(e.call.clone()),
             Event::Signalled(_) | Event::WaitExpired(_) => results.extend(waiting.take()),

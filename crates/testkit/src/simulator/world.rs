@@ -7,10 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use chancery_domain::batch::Permit;
 use chancery_domain::event::{CallResult, Event, Usage};
-use chancery_domain::id::{AgentId, RoleId, WaitKey};
-use chancery_domain::org::{Org, Role};
-use chancery_domain::policy::Bounds;
+use chancery_domain::id::{AgentId, WaitKey};
+use chancery_domain::org::{Agent, Org, Role};
+use chancery_domain::policy::Risk;
+use chancery_runtime::authority::{Authority, InForce};
 use chancery_runtime::context::Context;
+use chancery_runtime::gate::Terms;
 use chancery_runtime::model::{Message, Model, ModelError, Models, RawCall, Reply, Request};
 use chancery_runtime::tool::{CallContext, Done, Effect, Tool, ToolSpec, Tools};
 use chancery_runtime::{Limits, Parts};
@@ -82,9 +84,9 @@ impl World {
 
 /// What one life of a worker works with: all that it does passes through its fuse.
 pub fn parts(world: &Arc<World>, store: &Store, fuse: &Fuse, scenario: &Scenario) -> Parts {
-    let bounds = Bounds { allowed_tools: None, denied_tools: vec!["denied".to_owned()] };
-    let role = Role { bounds, ..Role::unlimited("worker") };
-    let agent = (AgentId::from("clerk"), RoleId::from("worker"));
+    let deny_tools = vec!["denied".to_owned().into()];
+    let role = Role { deny_tools, ..Role::unlimited("worker") };
+    let agent = (AgentId::from("clerk"), Agent::of("worker"));
     let org = Org::new([role], [agent]).unwrap_or_default();
     let mut tools = Tools::default();
     for act in [Act::Write, Act::Look, Act::Safe, Act::Denied, Act::Wait] {
@@ -101,14 +103,14 @@ pub fn parts(world: &Arc<World>, store: &Store, fuse: &Fuse, scenario: &Scenario
     };
     Parts {
         store: store.clone(),
-        org: Arc::new(org),
-        tools: Arc::new(tools),
+        authority: InForce::new(Authority::new(Arc::new(org), Arc::new(tools))),
         models: Arc::new(Models::new(Arc::new(model), BTreeMap::new())),
         limits: Limits {
             attempts: scenario.attempts,
             on_unknown_outcome: scenario.on_unknown,
             ..Limits::default()
         },
+        terms: Terms::default(),
     }
 }
 
@@ -117,6 +119,8 @@ fn spec(act: Act) -> ToolSpec {
         name: act.tool().to_owned(),
         description: String::new(),
         parameters: json!({"type": "object"}),
+        risk: Risk::Low,
+        capabilities: vec![],
         effect: if act == Act::Wait { Effect::Log } else { Effect::Outside },
         idempotent: act == Act::Safe,
         supports_parallel: act == Act::Look,

@@ -10,7 +10,10 @@ use chancery_domain::batch::Permit;
 use chancery_domain::event::{Actor, CallResult, Created, Usage};
 use chancery_domain::history::History;
 use chancery_domain::id::{AgentId, RoleId, RunId, UserId, WaitKey};
-use chancery_domain::org::{Org, Role};
+use chancery_domain::org::{Agent, Org, Role};
+use chancery_domain::policy::Risk;
+use chancery_runtime::authority::{Authority, InForce};
+use chancery_runtime::gate::Terms;
 use chancery_runtime::model::{Message, Model, ModelError, Models, RawCall, Reply, Request};
 use chancery_runtime::tool::{CallContext, Done, Effect, Tool, ToolSpec, Tools};
 use chancery_runtime::worker::Workers;
@@ -47,14 +50,15 @@ impl Load {
         tools.register(Arc::new(CheapTool::new("step", Effect::Outside)))?;
         tools.register(Arc::new(CheapTool::new("wait", Effect::Log)))?;
         let role = Role::unlimited("bench");
-        let org = Org::new([role.clone()], [(AgentId::from("bench"), role.id)]);
+        let org = Org::new([role], [(AgentId::from("bench"), Agent::of("bench"))]);
+        let authority = Authority::new(Arc::new(org.unwrap_or_default()), Arc::new(tools));
         let models = Models::new(model.clone(), BTreeMap::new());
         let parts = Parts {
             store: store.clone(),
-            org: Arc::new(org.unwrap_or_default()),
-            tools: Arc::new(tools),
+            authority: InForce::new(authority),
             models: Arc::new(models),
             limits: Limits { concurrency, ..Limits::default() },
+            terms: Terms::default(),
         };
         let workers = Workers::start(parts).await?;
         Ok(Load { store, workers, model })
@@ -140,6 +144,7 @@ async fn create(store: &Store, input: &str) -> anyhow::Result<RunId> {
         delegated: None,
         input: input.to_owned(),
         by: Actor::System,
+        org_version: 0,
     };
     let mut history = History::create(id, created);
     if let Some(change) = history.change() {
@@ -213,6 +218,8 @@ impl CheapTool {
                 name: name.to_owned(),
                 description: "costs nothing".to_owned(),
                 parameters: json!({ "type": "object" }),
+                risk: Risk::Low,
+                capabilities: vec![],
                 effect,
                 idempotent: false,
                 supports_parallel: false,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use chancery_domain::policy::{Risk, is_glob};
 use futures_util::future::join_all;
 
 use super::super::command::{Command, Template};
@@ -81,7 +82,7 @@ pub async fn build(config: &ToolsConfig, place: &Place) -> Result<(Tools, Report
     let servers = start_servers(config, place, workspace.path(), &mut tools).await;
     for name in config.tools.0.keys() {
         // Those of a server that is not there yet cannot be known.
-        if tools.spec(name).is_none() && !name.starts_with("mcp__") {
+        if tools.spec(name).is_none() && !name.starts_with("mcp__") && !is_glob(name) {
             warnings.push(format!("`tools` says something about `{name}`, which does not exist"));
         }
     }
@@ -131,6 +132,8 @@ fn command(
         name: name.to_owned(),
         description: given.description.clone(),
         parameters: given.parameters.clone(),
+        risk: given.risk.unwrap_or(if given.mutating { Risk::Medium } else { Risk::Low }),
+        capabilities: given.capabilities.clone(),
         effect: Effect::Outside,
         idempotent: given.idempotent,
         supports_parallel: given.supports_parallel,
@@ -140,6 +143,8 @@ fn command(
         spec,
         template,
         timeout: given.timeout.map_or(COMMAND_TIMEOUT, |it| it.0),
+        mutating: given.mutating,
+        network: given.network,
         workspace: workspace.to_owned(),
         search: search_path(place),
     })

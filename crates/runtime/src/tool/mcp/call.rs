@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use chancery_domain::batch::Permit;
-use chancery_domain::event::CallResult;
+use chancery_domain::event::{Call, CallResult, RequestKind};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject,
     RequestMetaObject,
@@ -13,7 +13,7 @@ use rmcp::model::{
 use rmcp::service::ServiceError;
 use serde_json::{Value, json};
 
-use super::super::{CallContext, Done, Tool, ToolSpec};
+use super::super::{CallContext, Description, Done, Tool, ToolSpec};
 use super::Server;
 use super::catalog::clean;
 
@@ -23,6 +23,7 @@ pub(super) struct McpTool {
     /// The tool's name at the server.
     pub far_name: String,
     pub spec: ToolSpec,
+    pub annotations: Value,
 }
 
 /// Where a server finds the key by which it can tell a call that it has seen before.
@@ -35,6 +36,16 @@ const RESULT_BYTES_MAX: usize = 256 * 1024;
 impl Tool for McpTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    async fn describe(&self, _: &Call) -> Description {
+        let payload = json!({
+            "server": self.server.name(),
+            "server_tool": self.far_name,
+            "annotations": self.annotations,
+        });
+        let payload = payload.as_object().cloned().unwrap_or_default();
+        Description { kind: RequestKind::All, payload, signature: None }
     }
 
     async fn call(&self, permit: Permit, context: &CallContext) -> Done {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use chancery_domain::policy::Risk;
 use rmcp::model::{PaginatedRequestParams, Tool};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -15,6 +16,8 @@ pub(super) struct Offered {
     /// The tool's name at the server.
     pub far_name: String,
     pub spec: ToolSpec,
+    /// What the server says of it; shown, never believed.
+    pub annotations: Value,
 }
 
 /// More tools than a model could choose among; beyond it, a server is broken or hostile.
@@ -99,10 +102,14 @@ fn offer(tool: &Tool, prefix: &str) -> Result<Offered, String> {
     let described = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
     Ok(Offered {
         far_name: tool.name.clone().into_owned(),
+        annotations: serde_json::to_value(&tool.annotations).unwrap_or_default(),
         spec: ToolSpec {
             name,
             description: clean(described, DESCRIPTION_MAX),
             parameters,
+            // Nobody has classified it: a server's word about its own harmlessness is not taken.
+            risk: Risk::High,
+            capabilities: Vec::new(),
             effect: Effect::Outside,
             // `idempotentHint` and `readOnlyHint` are the server's word about itself. Running a
             // call again, or beside others, is a matter for the operator's file.

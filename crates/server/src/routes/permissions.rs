@@ -1,0 +1,260 @@
+//! Permissions: what people are asked, and the door through which they answer.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use chancery_api::permission::{Decide, Permission, Remember};
+use chancery_api::{Page, Problems};
+use chancery_domain::command::{self, Reply};
+use chancery_domain::event::{
+    Call, CallResult, Decision, Event, Remember as Remembered, RequestKind, RuleScope,
+};
+use chancery_domain::id::{PermissionId, RunId, WaitKey};
+use chancery_domain::policy::Ruling;
+use chancery_runtime::authority::Case;
+use chancery_runtime::clock;
+use chancery_runtime::tool::config::Span;
+use chancery_store::permission::{PermissionFilter, PermissionRow};
+use serde::Deserialize;
+use serde_json::Value;
+use utoipa::IntoParams;
+
+use crate::access::Caller;
+use crate::error::{ApiError, Result};
+use crate::extract::{Body, Params, bad_request, check_depth, check_text};
+use crate::router::App;
+use crate::routes::runs::record;
+use crate::view;
+
+const LIST_MAX: u32 = 200;
+const COMMENT_MAX: usize = 4000;
+/// Nobody follows a chain further, and no run may have one.
+const CHAIN_MAX: usize = 32;
+
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListParams {
+    #[param(pattern = "^(pending|granted|denied|expired|cancelled)?$")]
+    status: Option<String>,
+    #[param(pattern = "^(run_[0-9a-f]{32})?$")]
+    run: Option<String>,
+    /// At most 200; 50 unless said.
+    #[param(maximum = 4294967295u32)]
+    limit: Option<u32>,
+    /// The `next_cursor` of the page before.
+    #[param(pattern = "^(perm_[0-9a-f]{32})?$")]
+    cursor: Option<String>,
+}
+
+/// What was asked, the oldest first.
+#[utoipa::path(get, path = "/api/permissions", params(ListParams),
+    responses((status = 200, body = Page<Permission>), Problems))]
+pub async fn list(
+    State(app): State<App>,
+    caller: Caller,
+    Params(params): Params<ListParams>,
+) -> Result<Json<Page<Permission>>> {
+    let said = |given: Option<String>| given.filter(|it| !it.is_empty());
+    let wrong = |name: &str, it: &dyn std::fmt::Display| bad_request(format!("`{name}`: {it}"));
+    let run = said(params.run).map(|it| it.parse::<RunId>()).transpose();
+    let after = said(params.cursor).map(|it| it.parse::<PermissionId>()).transpose();
+    let filter = PermissionFilter {
+        status: said(params.status).map(known_status).transpose()?,
+        run: run.map_err(|it| wrong("run", &it))?,
+        user: caller.asked_for(&app)?,
+        after: after.map_err(|it| wrong("cursor", &it))?,
+    };
+    let limit = params.limit.unwrap_or(50).clamp(1, LIST_MAX);
+    let mut rows = app.store.permissions(&filter, limit + 1).await?;
+    let more = rows.len() > limit as usize;
+    rows.truncate(limit as usize);
+    let next_cursor = rows.last().filter(|_| more).map(|it| it.id.to_string());
+    let mut items = Vec::with_capacity(rows.len());
+    for row in rows {
+        items.push(shown(&app, row).await?);
+    }
+    Ok(Json(Page { items, next_cursor }))
+}
+
+#[utoipa::path(get, path = "/api/permissions/{id}", params(("id" = String, Path)),
+    responses((status = 200, body = Permission), Problems))]
+pub async fn show(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<Permission>> {
+    let row = visible(&app, &caller, &id).await?;
+    Ok(Json(shown(&app, row).await?))
+}
+
+/// Answers one question. The same answer again is no news; another one comes too late.
+#[utoipa::path(post, path = "/api/permissions/{id}/decision", params(("id" = String, Path)),
+    request_body = Decide, responses((status = 200, body = Permission), Problems))]
+pub async fn decide(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+    Body(body): Body<Decide>,
+) -> Result<Json<Permission>> {
+    let row = visible(&app, &caller, &id).await?;
+    caller.check_decides(&app, &row)?;
+    let reply = reply(&app, &row, body)?;
+    if let Some(arguments) = &reply.arguments {
+        rule_on_edit(&app, &row, arguments).await?;
+    }
+    let (permission, by) = (row.id, caller.actor());
+    record(&app, row.run, |history, events| {
+        command::decide(history, events, permission, reply.clone(), by.clone())
+    })
+    .await?;
+    let row = app.store.permission(permission).await?;
+    let row = row.ok_or(ApiError::NotFound { what: "permission", id })?;
+    Ok(Json(shown(&app, row).await?))
+}
+
+/// A request that the caller may know of. What is somebody else's is not there.
+async fn visible(app: &App, caller: &Caller, id: &str) -> Result<PermissionRow> {
+    let missing = || ApiError::NotFound { what: "permission", id: id.chars().take(64).collect() };
+    let user = caller.asked_for(app)?;
+    let parsed: PermissionId = id.parse().map_err(|_| missing())?;
+    let row = app.store.permission(parsed).await?.ok_or_else(missing)?;
+    if user.is_some_and(|it| it != row.user) { Err(missing()) } else { Ok(row) }
+}
+
+/// The run whose question a key names, if the caller may answer it.
+pub async fn decidable(app: &App, caller: &Caller, run: &str, key: &WaitKey) -> Result<RunId> {
+    let seen = caller.run(app, run).await;
+    let id = match &seen {
+        Ok(row) => row.id,
+        // Those who approve answer for runs that they do not otherwise see.
+        Err(_) => match run.parse::<RunId>() {
+            Ok(id) => id,
+            Err(_) => return seen.map(|row| row.id),
+        },
+    };
+    let events = app.store.events(id, 0, u32::MAX).await?;
+    let asked = events.iter().flat_map(|it| command::requests(&it.event));
+    let asked = asked.map(|(_, request)| request).find(|it| it.correlation_key == *key);
+    match asked {
+        Some(request) => {
+            let row = visible(app, caller, &request.id.to_string()).await?;
+            caller.check_decides(app, &row)?;
+            Ok(row.run)
+        }
+        None => seen.map(|row| row.id),
+    }
+}
+
+fn reply(app: &App, row: &PermissionRow, body: Decide) -> Result<Reply> {
+    if let Some(comment) = &body.comment {
+        check_text("comment", comment)?;
+        if comment.chars().count() > COMMENT_MAX {
+            return Err(bad_request(format!("`comment` has at most {COMMENT_MAX} characters")));
+        }
+    }
+    let grants = match &*body.decision {
+        "grant" => true,
+        "deny" => false,
+        _ => return Err(bad_request("`decision` is `grant` or `deny`".to_owned())),
+    };
+    let recovers = row.request.kind == RequestKind::Recover;
+    if body.result.is_some() && !(grants && recovers) {
+        let detail = "`result` says what a call of unknown outcome did, and goes with `grant`";
+        return Err(bad_request(detail.to_owned()));
+    }
+    if body.arguments.is_some() && (!grants || recovers) {
+        return Err(bad_request("`arguments` go with `grant`".to_owned()));
+    }
+    let decision = match (grants, body.result) {
+        (false, _) => Decision::Denied,
+        (true, None) => Decision::Granted,
+        (true, Some(result)) => {
+            let text = result.as_str().map_or_else(|| result.to_string(), str::to_owned);
+            Decision::Supplied(CallResult::ok(text))
+        }
+    };
+    let remember = body.remember.map(|it| remembered(app, row, it)).transpose()?.flatten();
+    if remember.is_some() && !grants {
+        return Err(bad_request("a denial is not remembered: deny the tool instead".to_owned()));
+    }
+    if remember.is_some() && body.arguments.is_some() {
+        let detail = "what is remembered is what was asked for: grant it unedited";
+        return Err(bad_request(detail.to_owned()));
+    }
+    Ok(Reply { decision, comment: body.comment, arguments: body.arguments, remember })
+}
+
+fn remembered(app: &App, row: &PermissionRow, given: Remember) -> Result<Option<Remembered>> {
+    let (scope, expires_after) = match given {
+        Remember::Scope(scope) => (scope, None),
+        Remember::For(it) => (it.scope, it.expires_after),
+    };
+    let scope = match &*scope {
+        "once" => return Ok(None),
+        "run" | "this_run" => RuleScope::Run,
+        "agent" | "this_agent" => RuleScope::Agent,
+        "always" => RuleScope::Always,
+        _ => {
+            return Err(bad_request("`remember` is `once`, `run`, `agent` or `always`".to_owned()));
+        }
+    };
+    let Some(signature) = row.request.signature.clone() else {
+        return Err(ApiError::Unprocessable {
+            code: "not_rememberable",
+            detail: "this is asked each time: the answer cannot be remembered".to_owned(),
+        });
+    };
+    let longest = app.permissions.remember_for;
+    let expires_after = match expires_after {
+        None => longest,
+        Some(given) => Span::try_from(Value::String(given))
+            .map_err(|it| bad_request(format!("`expires_after`: {it}")))?,
+    };
+    let expires_at = clock::now()
+        .checked_add(expires_after.0.min(longest.0))
+        .map_err(|it| bad_request(format!("`expires_after`: {it}")))?;
+    let tool = row.call.tool.clone();
+    Ok(Some(Remembered { rule: clock::new_rule_id(), scope, tool, signature, expires_at }))
+}
+
+/// Edited arguments are ruled on like any others, before they are granted. Deny still denies.
+async fn rule_on_edit(app: &App, row: &PermissionRow, arguments: &Value) -> Result<()> {
+    check_depth("arguments", arguments)?;
+    let events = app.store.events(row.run, 0, 1).await?;
+    let Some(Event::Created(created)) = events.first().map(|it| &it.event) else {
+        return Err(ApiError::Internal(format!("{} has no beginning", row.run)));
+    };
+    let authority = app.authority.get();
+    let call = Call { arguments: arguments.clone(), ..row.call.clone() };
+    let judgment = authority.judge(Case {
+        agent: row.agent.as_str(),
+        user: row.user.as_str(),
+        delegated: authority.delegation(created).as_ref(),
+        call: &call,
+        unfit: None,
+        limits: &[],
+    });
+    if judgment.ruling == Ruling::Deny {
+        return Err(ApiError::Denied(judgment.reasons));
+    }
+    Ok(())
+}
+
+/// A row as the wire shows it, with the runs that led to it.
+async fn shown(app: &App, row: PermissionRow) -> Result<Permission> {
+    let mut chain = Vec::new();
+    let mut next = Some(row.run);
+    while let Some(id) = next.filter(|_| chain.len() < CHAIN_MAX) {
+        let Some(run) = app.store.run(id).await? else { break };
+        next = run.parent;
+        chain.push(view::link(run));
+    }
+    Ok(view::permission(row, chain))
+}
+
+fn known_status(given: String) -> Result<String> {
+    match &*given {
+        "pending" | "granted" | "denied" | "expired" | "cancelled" => Ok(given),
+        _ => Err(bad_request(format!("`status`: there is no status `{given}`"))),
+    }
+}

@@ -1,0 +1,119 @@
+//! Permission requests as people see them: rows that the runs' logs have made.
+
+use chancery_domain::event::{Actor, Call, Request};
+use chancery_domain::id::{AgentId, MessageId, PermissionId, RunId, UserId};
+use chancery_domain::policy::{Reason, Ruling};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::log::timestamp;
+use crate::projection::{AskedBody, storable};
+use crate::rule::actor;
+use crate::sql::{Columns, Param};
+use crate::{Store, StoreError};
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct PermissionRow {
+    pub id: PermissionId,
+    pub run: RunId,
+    pub user: UserId,
+    pub agent: AgentId,
+    pub role: String,
+    pub group: Option<String>,
+    pub message: MessageId,
+    /// As it was asked for.
+    pub call: Call,
+    /// What the model said as it asked.
+    pub words: String,
+    pub ruling: Ruling,
+    pub reasons: Vec<Reason>,
+    pub request: Request,
+    /// `pending`, `granted`, `denied`, `expired` or `cancelled`
+    pub status: String,
+    pub expires_at: Option<Timestamp>,
+    pub escalated_at: Option<Timestamp>,
+    pub decided_at: Option<Timestamp>,
+    pub decided_by: Option<Actor>,
+    pub comment: Option<String>,
+    /// What was granted instead of what was asked for.
+    pub decided_arguments: Option<Value>,
+}
+
+/// Which requests to list. What is `None` is not asked about.
+#[derive(Debug, Clone, Default)]
+pub struct PermissionFilter {
+    pub status: Option<String>,
+    pub run: Option<RunId>,
+    pub user: Option<UserId>,
+    /// Only requests after this one: they are listed oldest first.
+    pub after: Option<PermissionId>,
+}
+
+const COLUMNS: &str = "id, run_id, user_id, agent_id, status, ruling, expires_at, escalated_at, \
+                       decided_at, decided_by, comment, decided_arguments, body";
+
+impl Store {
+    pub async fn permission(&self, id: PermissionId) -> Result<Option<PermissionRow>, StoreError> {
+        let sql = format!("SELECT {COLUMNS} FROM permissions WHERE id = $1");
+        Ok(self.query(sql, vec![Param::Uuid(id.0)], permission).await?.into_iter().next())
+    }
+
+    pub async fn permissions(
+        &self,
+        filter: &PermissionFilter,
+        limit: u32,
+    ) -> Result<Vec<PermissionRow>, StoreError> {
+        let mut sql = format!("SELECT {COLUMNS} FROM permissions WHERE 1 = 1");
+        let mut params = Vec::new();
+        let mut and = |condition: &str, param: Param| {
+            params.push(param);
+            sql.push_str(&format!(" AND {condition} ${}", params.len()));
+        };
+        if let Some(status) = &filter.status {
+            and("status =", Param::Text(storable(status)));
+        }
+        if let Some(run) = filter.run {
+            and("run_id =", Param::Uuid(run.0));
+        }
+        if let Some(user) = &filter.user {
+            and("user_id =", Param::Text(storable(user.as_str())));
+        }
+        if let Some(after) = filter.after {
+            and("id >", Param::Uuid(after.0));
+        }
+        params.push(Param::Int(i64::from(limit)));
+        sql.push_str(&format!(" ORDER BY id LIMIT ${}", params.len()));
+        self.query(sql, params, permission).await
+    }
+}
+
+fn permission(row: &dyn Columns) -> Result<PermissionRow, StoreError> {
+    let unreadable = |it: serde_json::Error| StoreError::Unreadable(format!("a permission: {it}"));
+    let body: AskedBody = serde_json::from_str(&row.text(12)?).map_err(unreadable)?;
+    let ruling = Value::String(row.text(5)?);
+    let arguments = row.opt_text(11)?;
+    Ok(PermissionRow {
+        id: PermissionId(row.uuid(0)?),
+        run: RunId(row.uuid(1)?),
+        user: UserId(row.text(2)?),
+        agent: AgentId(row.text(3)?),
+        role: body.role,
+        group: body.group,
+        message: body.message,
+        call: body.call,
+        words: body.words,
+        ruling: serde_json::from_value(ruling).map_err(unreadable)?,
+        reasons: body.reasons,
+        request: body.request,
+        status: row.text(4)?,
+        expires_at: row.opt_int(6)?.map(timestamp).transpose()?,
+        escalated_at: row.opt_int(7)?.map(timestamp).transpose()?,
+        decided_at: row.opt_int(8)?.map(timestamp).transpose()?,
+        decided_by: row.opt_text(9)?.as_deref().map(actor).transpose()?,
+        comment: row.opt_text(10)?,
+        decided_arguments: arguments
+            .map(|it| serde_json::from_str(&it))
+            .transpose()
+            .map_err(unreadable)?,
+    })
+}

@@ -1,0 +1,129 @@
+//! Standing rules: decisions that were to be remembered. Made with the decision that they come
+//! from, in its transaction; here they are looked up, listed and revoked.
+
+use chancery_domain::event::Actor;
+use chancery_domain::id::{AgentId, PermissionId, RuleId, RunId, UserId};
+use jiff::Timestamp;
+
+use crate::log::timestamp;
+use crate::projection::storable;
+use crate::sql::{Columns, Param};
+use crate::{Store, StoreError};
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct StandingRule {
+    pub id: RuleId,
+    pub user: UserId,
+    pub agent: AgentId,
+    pub run: RunId,
+    /// `run`, `agent` or `always`: how much of the above a call must share.
+    pub scope: String,
+    pub tool: String,
+    pub signature: String,
+    pub permission: PermissionId,
+    pub made_by: Actor,
+    pub made_at: Timestamp,
+    pub expires_at: Timestamp,
+    pub revoked_at: Option<Timestamp>,
+    pub revoked_by: Option<Actor>,
+}
+
+/// The call that a rule is looked for.
+#[derive(Debug)]
+pub struct Wanted<'w> {
+    pub user: &'w UserId,
+    pub agent: &'w AgentId,
+    pub run: RunId,
+    pub tool: &'w str,
+    pub signature: &'w str,
+    pub now: Timestamp,
+}
+
+const COLUMNS: &str = "id, user_id, agent_id, run_id, scope, tool, signature, permission_id, \
+                       made_by, made_at, expires_at, revoked_at, revoked_by";
+
+impl Store {
+    /// A rule that covers a call, if there is one.
+    pub async fn rule_for(&self, wanted: &Wanted<'_>) -> Result<Option<RuleId>, StoreError> {
+        let found = self
+            .query(
+                "SELECT id FROM standing_rules WHERE user_id = $1 AND tool = $2 AND signature = $3
+                   AND revoked_at IS NULL AND expires_at > $4
+                   AND (scope = 'always' OR (scope = 'agent' AND agent_id = $5)
+                     OR (scope = 'run' AND run_id = $6))
+                 ORDER BY id LIMIT 1",
+                vec![
+                    Param::Text(storable(wanted.user.as_str())),
+                    Param::Text(storable(wanted.tool)),
+                    Param::Text(storable(wanted.signature)),
+                    Param::Int(wanted.now.as_microsecond()),
+                    Param::Text(storable(wanted.agent.as_str())),
+                    Param::Uuid(wanted.run.0),
+                ],
+                |row| Ok(RuleId(row.uuid(0)?)),
+            )
+            .await?;
+        Ok(found.into_iter().next())
+    }
+
+    /// Whether a rule holds still.
+    pub async fn rule_holds(&self, rule: RuleId, now: Timestamp) -> Result<bool, StoreError> {
+        let found = self
+            .query(
+                "SELECT id FROM standing_rules WHERE id = $1 AND revoked_at IS NULL AND expires_at > $2",
+                vec![Param::Uuid(rule.0), Param::Int(now.as_microsecond())],
+                |row| row.uuid(0),
+            )
+            .await?;
+        Ok(!found.is_empty())
+    }
+
+    /// Newest first; of one user, or of all.
+    pub async fn rules(
+        &self,
+        user: Option<&UserId>,
+        before: Option<RuleId>,
+        limit: u32,
+    ) -> Result<Vec<StandingRule>, StoreError> {
+        let mut sql = format!("SELECT {COLUMNS} FROM standing_rules WHERE 1 = 1");
+        let mut params = Vec::new();
+        if let Some(user) = user {
+            params.push(Param::Text(storable(user.as_str())));
+            sql.push_str(&format!(" AND user_id = ${}", params.len()));
+        }
+        if let Some(before) = before {
+            params.push(Param::Uuid(before.0));
+            sql.push_str(&format!(" AND id < ${}", params.len()));
+        }
+        params.push(Param::Int(i64::from(limit)));
+        sql.push_str(&format!(" ORDER BY id DESC LIMIT ${}", params.len()));
+        self.query(sql, params, rule).await
+    }
+
+    pub async fn rule(&self, id: RuleId) -> Result<Option<StandingRule>, StoreError> {
+        let sql = format!("SELECT {COLUMNS} FROM standing_rules WHERE id = $1");
+        Ok(self.query(sql, vec![Param::Uuid(id.0)], rule).await?.into_iter().next())
+    }
+}
+
+fn rule(row: &dyn Columns) -> Result<StandingRule, StoreError> {
+    Ok(StandingRule {
+        id: RuleId(row.uuid(0)?),
+        user: UserId(row.text(1)?),
+        agent: AgentId(row.text(2)?),
+        run: RunId(row.uuid(3)?),
+        scope: row.text(4)?,
+        tool: row.text(5)?,
+        signature: row.text(6)?,
+        permission: PermissionId(row.uuid(7)?),
+        made_by: actor(&row.text(8)?)?,
+        made_at: timestamp(row.int(9)?)?,
+        expires_at: timestamp(row.int(10)?)?,
+        revoked_at: row.opt_int(11)?.map(timestamp).transpose()?,
+        revoked_by: row.opt_text(12)?.as_deref().map(actor).transpose()?,
+    })
+}
+
+pub(crate) fn actor(text: &str) -> Result<Actor, StoreError> {
+    serde_json::from_str(text).map_err(|it| StoreError::Unreadable(format!("an actor: {it}")))
+}
