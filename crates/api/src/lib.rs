@@ -4,6 +4,7 @@
 #[cfg(feature = "client")]
 pub mod client;
 pub mod object;
+pub mod org;
 pub mod permission;
 pub mod problem;
 pub mod run;

@@ -63,6 +63,9 @@ enum Command {
     /// Tokens: make, list, revoke
     #[command(subcommand)]
     Token(cmd::token::Command),
+    /// The organisation: show, write out, check, compare, change
+    #[command(subcommand)]
+    Org(cmd::org::Command),
     /// Settings: show them with their origin, check them
     #[command(subcommand)]
     Config(cmd::config::Command),
@@ -86,6 +89,7 @@ async fn main() -> ExitCode {
         Command::Run(command) => cmd::run::run(&global, command).await,
         Command::Chat(args) => cmd::chat::run(&global, args).await,
         Command::Token(command) => cmd::token::run(&global, command).await,
+        Command::Org(command) => cmd::org::run(&global, command).await,
         Command::Config(command) => cmd::config::run(&global, command),
         Command::Doctor(args) => cmd::doctor::run(&global, args).await,
         Command::Bench(command) => cmd::bench::run(&global, command).await,

@@ -3,6 +3,7 @@
 //! Says who there is and what they may do; what that means for a call is the policy's to say.
 
 mod check;
+pub mod difference;
 mod draft;
 pub mod files;
 mod groups;
@@ -11,7 +12,9 @@ mod mail;
 pub mod mistake;
 mod policy;
 mod read;
+pub mod reload;
 mod roles;
+mod switch;
 mod tools;
 mod tree;
 
@@ -25,8 +28,12 @@ use files::{NAMES, built_in};
 use read::word;
 use tree::{Node, Value};
 
+use crate::config::Config;
+use crate::start::StartError;
+
 pub use files::Files;
 pub use mistake::{Mistake, Mistakes, Severity};
+pub use reload::Organisation;
 pub use tools::Facts;
 
 /// An organisation that can be used, with what there is to warn of.
@@ -74,6 +81,20 @@ pub fn read_files(dir: Option<&Path>) -> (Files, Mistakes) {
     let mut mistakes = Mistakes::default();
     let files = dir.map(|it| Files::read(it, &mut mistakes)).unwrap_or_default();
     (files, mistakes)
+}
+
+/// The organisation of a configuration, as its directory has it.
+pub fn of(config: &Config) -> Result<Loaded, StartError> {
+    let (files, mistakes) = read_files(config.org.as_deref());
+    load(files, mistakes).map_err(|it| StartError::Org(reload::summary(&it)))
+}
+
+/// Whether the organisation of a configuration can be used, and what is in it.
+pub fn check(config: &Config) -> Result<String, StartError> {
+    let loaded = of(config)?;
+    let agents = loaded.org.agents().count();
+    let (commands, servers) = (loaded.tools.commands.len(), loaded.tools.mcp.len());
+    Ok(format!("{agents} agents, {commands} commands, {servers} MCP servers"))
 }
 
 /// One file's tree: the built-in one, or the given one, alone or over the built-in one.

@@ -17,13 +17,15 @@ use crate::config::PermissionsConfig;
 use crate::document::{self, Document};
 use crate::error::ApiError;
 use crate::metrics::Metrics;
-use crate::routes::{health, permissions, runs, signals, tokens};
+use crate::organisation::Organisation;
+use crate::routes::{health, org, permissions, runs, signals, tokens};
 
 /// What handlers work with.
 #[derive(Debug, Clone)]
 pub struct App {
     pub store: Store,
     pub authority: InForce,
+    pub organisation: Organisation,
     /// On which terms people are asked.
     pub permissions: PermissionsConfig,
     pub metrics: Metrics,
@@ -53,6 +55,13 @@ pub fn router(app: App) -> Router {
         .routes(routes!(permissions::list))
         .routes(routes!(permissions::show))
         .routes(routes!(permissions::decide))
+        .routes(routes!(org::show, org::change))
+        .routes(routes!(org::versions))
+        .routes(routes!(org::version))
+        .routes(routes!(org::roles))
+        .routes(routes!(org::agents))
+        .routes(routes!(org::groups))
+        .routes(routes!(org::tools))
         .routes(routes!(tokens::make, tokens::list))
         .routes(routes!(tokens::revoke))
         .split_for_parts();

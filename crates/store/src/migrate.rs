@@ -26,7 +26,7 @@ migrations! {
     1 "0001_init";
     2 "0002_outbox";
     4 "0004_permissions";
-    5 "0005_org";
+    6 "0006_org";
 }
 
 /// The table that says what has been applied; the same text for both databases.

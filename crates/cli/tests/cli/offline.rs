@@ -16,7 +16,7 @@ fn version_and_help_are_there() {
     let help = place.chancery(&["--help"]);
     assert!(help.done().contains("Exit codes: 0 done, 1 failed, 2 usage"), "{help:?}");
     for command in
-        ["serve", "demo", "run", "chat", "token", "config", "doctor", "bench", "completions"]
+        ["serve", "demo", "run", "chat", "token", "org", "config", "doctor", "bench", "completions"]
     {
         assert_eq!(place.chancery(&[command, "--help"]).code, 0, "{command}");
     }

@@ -109,7 +109,8 @@ fn check_cycles(draft: &Draft, mistakes: &mut Mistakes) {
             *next += 1;
             let role = *role;
             if let Some(from) = path.iter().position(|(it, _)| *it == superior) {
-                let around = path[from..].iter().map(|(it, _)| it.as_str()).chain([superior.as_str()]);
+                let around =
+                    path[from..].iter().map(|(it, _)| it.as_str()).chain([superior.as_str()]);
                 let detail = format!(
                     "a circle in the chain of command: {}",
                     around.collect::<Vec<_>>().join(" → ")
@@ -294,7 +295,8 @@ fn check_reach(draft: &Draft, mistakes: &mut Mistakes) {
     }
     let grouped: BTreeSet<&AgentId> = draft.groups.values().flat_map(|it| &it.members).collect();
     for (id, agent) in &draft.agents {
-        if agent.personal || !agent.active || grouped.contains(id) || written.contains(&agent.role) {
+        if agent.personal || !agent.active || grouped.contains(id) || written.contains(&agent.role)
+        {
             continue;
         }
         let Some(at) = draft.place_of(&format!("agents.{id}.role"), agent.role.as_str()) else {

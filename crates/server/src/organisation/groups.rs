@@ -31,8 +31,7 @@ fn group(key: &Key, node: &Node, draft: &mut Draft, mistakes: &mut Mistakes) -> 
     };
     let tags = table.get("tags").and_then(|it| texts(it, &at("tags"), mistakes));
     let members = table.need("members", &path, mistakes);
-    let members =
-        members.and_then(|it| texts(it, &at("members"), mistakes)).unwrap_or_default();
+    let members = members.and_then(|it| texts(it, &at("members"), mistakes)).unwrap_or_default();
     let mut agents: Vec<AgentId> = Vec::new();
     for (name, place) in &members {
         draft.refer(To::Member, name, *place, at("members"));

@@ -59,7 +59,11 @@ pub fn read(node: &Node, draft: &mut Draft, mistakes: &mut Mistakes) {
 }
 
 /// The named things of one section.
-pub fn entries<'n>(file: Table<'n>, section: &str, mistakes: &mut Mistakes) -> Vec<&'n (Key, Node)> {
+pub fn entries<'n>(
+    file: Table<'n>,
+    section: &str,
+    mistakes: &mut Mistakes,
+) -> Vec<&'n (Key, Node)> {
     let found = file.get(section).and_then(|it| map(it, section, mistakes)).unwrap_or_default();
     found.iter().filter(|(key, _)| is_name(key, section, mistakes)).collect()
 }
@@ -84,8 +88,7 @@ fn role(key: &Key, node: &Node, draft: &mut Draft, mistakes: &mut Mistakes) -> R
             mistakes.add(it.at, "E107", detail);
         }
     }
-    role.department =
-        table.get("department").and_then(|it| text(it, &at("department"), mistakes));
+    role.department = table.get("department").and_then(|it| text(it, &at("department"), mistakes));
     if let Some(it) = table.get("model_tier")
         && let Some(tier) = word(it, &at("model_tier"), TIERS, mistakes)
     {
@@ -144,12 +147,7 @@ fn contacts(
     contacts
 }
 
-fn contact(
-    node: &Node,
-    path: &str,
-    draft: &mut Draft,
-    mistakes: &mut Mistakes,
-) -> Option<Contact> {
+fn contact(node: &Node, path: &str, draft: &mut Draft, mistakes: &mut Mistakes) -> Option<Contact> {
     if let Value::Scalar { .. } = node.value {
         return match text(node, path, mistakes)?.as_str() {
             "always" => Some(Contact { types: Vec::new(), needs_active_contract: false }),
@@ -207,7 +205,8 @@ fn check_path(entry: &str, at: At, path: &str, mistakes: &mut Mistakes) {
 
 fn check_placeholders(entry: &str, at: At, path: &str, mistakes: &mut Mistakes) {
     if entry.contains(['{', '}']) && !PLACEHOLDERS.contains(&entry) {
-        let detail = format!("`{entry}` in `{path}` has braces, but is none of what they stand for");
+        let detail =
+            format!("`{entry}` in `{path}` has braces, but is none of what they stand for");
         let likely = meant(entry, PLACEHOLDERS.iter().copied());
         let hint = likely.unwrap_or_else(|| format!("known are {}", listed(PLACEHOLDERS)));
         mistakes.add_with(at, "E107", detail, Some(hint));

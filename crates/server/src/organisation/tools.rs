@@ -219,25 +219,22 @@ impl ToolsDraft {
         });
         let mut by_name: BTreeMap<String, ToolFacts> =
             known.chain(commands).map(|it| (it.name.clone(), it)).collect();
-        for (name, over) in &self.config.tools.0 {
-            // What is said of a tool does not make it one.
-            if !by_name.contains_key(name) && !name.starts_with("mcp__") {
-                continue;
-            }
-            // Of a server's tool nothing else is known; what nobody classifies is of high risk.
-            let facts = by_name.entry(name.clone()).or_insert_with(|| ToolFacts {
-                name: name.clone(),
-                risk: Risk::High,
-                capabilities: Vec::new(),
-                place: None,
-            });
+        // What is said of a tool does not make it one; of a server's tools nothing else is known,
+        // and what nobody classifies is of high risk.
+        for name in self.config.tools.0.keys().filter(|it| it.starts_with("mcp__") && !is_glob(it))
+        {
+            let (name, risk) = (name.clone(), Risk::High);
+            let facts = ToolFacts { name: name.clone(), risk, capabilities: vec![], place: None };
+            by_name.insert(name, facts);
+        }
+        for facts in by_name.values_mut() {
+            let Some((entry, over)) = self.config.tools.over(&facts.name) else { continue };
             facts.risk = over.risk.unwrap_or(facts.risk);
             if let Some(capabilities) = &over.capabilities {
                 facts.capabilities.clone_from(capabilities);
             }
-            facts.place = self.places.get(name).map(|it| it.place());
+            facts.place = self.places.get(entry).map(|it| it.place());
         }
-        by_name.retain(|name, _| !is_glob(name));
         Facts { by_name, servers: self.servers.clone() }
     }
 }

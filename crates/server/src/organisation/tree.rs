@@ -133,8 +133,11 @@ pub fn parse(file: &'static str, text: &str, mistakes: &mut Mistakes) -> Option<
             Ok((event, span)) => builder.event(event, &span.start)?,
             Err(error) => {
                 let at = place(file, error.marker());
-                let code =
-                    if matches!(error.kind(), ErrorKind::RecursionLimitExceeded) { "E102" } else { "E101" };
+                let code = if matches!(error.kind(), ErrorKind::RecursionLimitExceeded) {
+                    "E102"
+                } else {
+                    "E101"
+                };
                 builder.mistakes.add(at, code, format!("this is not YAML: {}", error.info()));
                 return None;
             }
@@ -169,7 +172,11 @@ struct Open {
 enum Inside {
     List(Vec<Node>),
     /// With the key whose value comes next; a key that cannot be one has no name.
-    Map { entries: Vec<(Key, Node)>, pending: Option<Option<Key>>, seen: HashMap<String, u32> },
+    Map {
+        entries: Vec<(Key, Node)>,
+        pending: Option<Option<Key>>,
+        seen: HashMap<String, u32>,
+    },
 }
 
 impl Builder<'_> {

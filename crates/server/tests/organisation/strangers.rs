@@ -44,7 +44,11 @@ fn a_thousand_mistakes_are_enough() {
     let text: String = (0..20_000).map(|it| format!("unknown_{it}: 1\n")).collect();
     let said = said(&[("roles.yaml", &text)]);
     assert_eq!(said.lines().count(), 1000);
-    assert!(said.ends_with("E100 19002 more mistakes are not shown\n"), "{}", &said[said.len() - 200..]);
+    assert!(
+        said.ends_with("E100 19002 more mistakes are not shown\n"),
+        "{}",
+        &said[said.len() - 200..]
+    );
 }
 
 #[test]
@@ -86,9 +90,52 @@ proptest! {
 }
 
 const PIECES: &[&str] = &[
-    "roles:", "agents:", "users:", "groups:", "types:", "tools:", "commands:", "mcp:", "risk:",
-    "capabilities:", "extends: builtin", "\n", "\n  ", "\n    ", " ", "a: ", "ceo: ", "b", "{", "}",
-    "[", "]", ", ", "*", "&x ", "*x", "null", "7", "-1", "true", "\"", "'", "reports_to: [a]",
-    "members: [ceo]", "contacts: {ceo: always}", "level: 2", "role: a", "- ", "|\n", "!!str ", "---\n",
-    "file_scope: {read: [a/]}", "lead: ceo", "<<: *x", "?", "# c\n", "command: [x]", "定",
+    "roles:",
+    "agents:",
+    "users:",
+    "groups:",
+    "types:",
+    "tools:",
+    "commands:",
+    "mcp:",
+    "risk:",
+    "capabilities:",
+    "extends: builtin",
+    "\n",
+    "\n  ",
+    "\n    ",
+    " ",
+    "a: ",
+    "ceo: ",
+    "b",
+    "{",
+    "}",
+    "[",
+    "]",
+    ", ",
+    "*",
+    "&x ",
+    "*x",
+    "null",
+    "7",
+    "-1",
+    "true",
+    "\"",
+    "'",
+    "reports_to: [a]",
+    "members: [ceo]",
+    "contacts: {ceo: always}",
+    "level: 2",
+    "role: a",
+    "- ",
+    "|\n",
+    "!!str ",
+    "---\n",
+    "file_scope: {read: [a/]}",
+    "lead: ceo",
+    "<<: *x",
+    "?",
+    "# c\n",
+    "command: [x]",
+    "定",
 ];
