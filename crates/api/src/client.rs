@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::audit::{Anchor, Entry, Verified};
+use crate::org::{Changed, NewOrg, Org, Version, VersionFiles};
 use crate::problem::Problem;
 use crate::run::{CreateRun, Event, Run, Signal, Speak, Tree};
 use crate::token::{MadeToken, NewToken, Token};
@@ -125,6 +126,28 @@ impl Client {
 
     pub async fn audit_anchor(&self) -> Result<Anchor, ClientError> {
         self.get("/api/audit/anchor").await
+    }
+
+    pub async fn org(&self) -> Result<Org, ClientError> {
+        self.get("/api/org").await
+    }
+
+    pub async fn org_versions(
+        &self,
+        query: &[(&str, String)],
+    ) -> Result<Page<Version>, ClientError> {
+        let url = format!("{}/api/org/versions", self.base);
+        self.send(self.http.get(url).query(query)).await
+    }
+
+    pub async fn org_version(&self, number: u64) -> Result<VersionFiles, ClientError> {
+        self.get(&format!("/api/org/versions/{number}")).await
+    }
+
+    /// With `only_check` it is only said what would be.
+    pub async fn change_org(&self, org: &NewOrg, only_check: bool) -> Result<Changed, ClientError> {
+        let url = format!("{}/api/org?check={only_check}", self.base);
+        self.send(self.http.put(url).json(org)).await
     }
 
     /// The live events of a run as they are sent, from after a place in the log.

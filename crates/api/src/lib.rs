@@ -5,6 +5,7 @@ pub mod audit;
 #[cfg(feature = "client")]
 pub mod client;
 pub mod object;
+pub mod org;
 pub mod permission;
 pub mod problem;
 pub mod run;

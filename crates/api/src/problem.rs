@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoResponses, ToSchema};
 
+use crate::org::Mistake;
 use crate::permission::Reason;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -19,6 +20,9 @@ pub struct Problem {
     /// Where a ruling caused it: every layer that spoke.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<Reason>,
+    /// Where files caused it: everything that is wrong with them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mistakes: Vec<Mistake>,
 }
 
 /// What any request may come to when it does not come to what was asked; for the document.

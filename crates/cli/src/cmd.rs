@@ -7,6 +7,7 @@ pub mod completions;
 pub mod config;
 pub mod demo;
 pub mod doctor;
+pub mod org;
 pub mod run;
 pub mod serve;
 pub mod token;

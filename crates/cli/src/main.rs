@@ -66,6 +66,9 @@ enum Command {
     /// The audit: look at it, carry it away, check it
     #[command(subcommand)]
     Audit(cmd::audit::Command),
+    /// The organisation: show, write out, check, compare, change
+    #[command(subcommand)]
+    Org(cmd::org::Command),
     /// Settings: show them with their origin, check them
     #[command(subcommand)]
     Config(cmd::config::Command),
@@ -90,6 +93,7 @@ async fn main() -> ExitCode {
         Command::Chat(args) => cmd::chat::run(&global, args).await,
         Command::Token(command) => cmd::token::run(&global, command).await,
         Command::Audit(command) => cmd::audit::run(&global, command).await,
+        Command::Org(command) => cmd::org::run(&global, command).await,
         Command::Config(command) => cmd::config::run(&global, command),
         Command::Doctor(args) => cmd::doctor::run(&global, args).await,
         Command::Bench(command) => cmd::bench::run(&global, command).await,

@@ -8,6 +8,8 @@ mod audit;
 mod harness;
 #[path = "cli/offline.rs"]
 mod offline;
+#[path = "cli/org.rs"]
+mod org;
 #[path = "cli/runs.rs"]
 mod runs;
 #[path = "cli/serving.rs"]

@@ -95,6 +95,27 @@ pub struct Group {
     pub place: Option<Place>,
 }
 
+/// A type of mail: who may send it, which way, and what it must say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MailType {
+    pub description: String,
+    /// Absent: every role.
+    pub senders: Option<Vec<RoleId>>,
+    pub direction: Direction,
+    /// What it says beside a subject and a body.
+    pub fields: Vec<String>,
+    pub place: Option<Place>,
+}
+
+/// Which way along the chain of command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    Up,
+    Down,
+    Across,
+    Any,
+}
+
 /// `policy.yaml`: what is asked and what is refused, whoever calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PolicyRules {
@@ -114,6 +135,8 @@ pub struct Org {
     pub users: BTreeMap<UserId, User>,
     pub groups: BTreeMap<GroupId, Group>,
     pub policy: PolicyRules,
+    /// The types of mail that there are, by name.
+    pub mail: BTreeMap<String, MailType>,
 }
 
 impl Org {

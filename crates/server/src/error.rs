@@ -7,6 +7,8 @@ use chancery_domain::command::Refusal;
 use chancery_domain::policy::Reason;
 use chancery_store::{AppendError, StoreError};
 
+use crate::organisation::reload::ChangeError;
+use crate::organisation::{Mistake, Severity};
 use crate::view;
 
 /// What a request can come to when it does not come to what was asked.
@@ -44,6 +46,9 @@ pub enum ApiError {
     Unavailable(String),
     #[error("the store cannot write: the disk is full")]
     DiskFull,
+    /// Files that cannot be put in force.
+    #[error("the organisation's files have mistakes: {}", first_of(.0))]
+    Organisation(Vec<Mistake>),
     /// A mistake of ours: the detail is in the log, not on the wire.
     #[error("something went wrong in the server")]
     Internal(String),
@@ -62,6 +67,7 @@ impl ApiError {
             ApiError::Method(_) => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
             ApiError::Conflict { code, .. } => (StatusCode::CONFLICT, code),
             ApiError::Unprocessable { code, .. } => (StatusCode::UNPROCESSABLE_ENTITY, code),
+            ApiError::Organisation(_) => (StatusCode::UNPROCESSABLE_ENTITY, "bad_organisation"),
             ApiError::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
             ApiError::Slow => (StatusCode::REQUEST_TIMEOUT, "too_slow"),
             ApiError::Unreadable(status) => (*status, "unreadable"),
@@ -82,6 +88,12 @@ impl ApiError {
             detail: shortened(self.to_string()),
             reasons: match self {
                 ApiError::Denied(reasons) => view::reasons(reasons.clone()),
+                _ => Vec::new(),
+            },
+            mistakes: match self {
+                ApiError::Organisation(mistakes) => {
+                    mistakes.iter().map(view::org::mistake).collect()
+                }
                 _ => Vec::new(),
             },
         }
@@ -146,6 +158,20 @@ pub async fn as_problem(response: Response) -> Response {
         StatusCode::NOT_FOUND => ApiError::NoRoute.into_response(),
         status if status.is_client_error() => ApiError::Unreadable(status).into_response(),
         status => ApiError::Internal(format!("a layer answered {status}")).into_response(),
+    }
+}
+
+fn first_of(mistakes: &[Mistake]) -> String {
+    let first = mistakes.iter().find(|it| it.severity == Severity::Error);
+    first.map(ToString::to_string).unwrap_or_default()
+}
+
+impl From<ChangeError> for ApiError {
+    fn from(error: ChangeError) -> ApiError {
+        match error {
+            ChangeError::Mistakes(mistakes) => ApiError::Organisation(mistakes),
+            ChangeError::Store(error) => error.into(),
+        }
     }
 }
 

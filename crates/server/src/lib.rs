@@ -11,7 +11,7 @@ mod document;
 pub mod error;
 mod extract;
 mod metrics;
-mod organisation;
+pub mod organisation;
 pub mod router;
 mod routes;
 mod serve;
@@ -20,5 +20,4 @@ mod stream;
 pub mod tokens;
 mod view;
 
-pub use organisation::{check as check_organisation, of as organisation};
 pub use start::{Running, StartError, start};

@@ -1,102 +1,121 @@
-//! The organisation's files, as far as runs need them: who there is and with which tools.
+//! The organisation's files: read and checked as a whole, with every mistake at once.
+//!
+//! Says who there is and what they may do; what that means for a call is the policy's to say.
 
-use std::collections::BTreeMap;
+mod check;
+pub mod difference;
+mod draft;
+pub mod files;
+mod groups;
+mod known;
+mod mail;
+pub mod mistake;
+mod policy;
+mod read;
+pub mod reload;
+mod roles;
+mod rules;
+mod switch;
+mod tools;
+mod tree;
+
 use std::path::Path;
 
-use chancery_domain::id::AgentId;
-use chancery_domain::org::{Agent, Org, Role};
+use chancery_domain::org::Org;
 use chancery_runtime::tool::config::ToolsConfig;
-use serde::Deserialize;
 
+use draft::Draft;
+use files::{NAMES, built_in};
+use read::word;
+use tree::{Node, Value};
+
+use crate::config::Config;
 use crate::start::StartError;
 
-/// `roles.yaml`. What later layers will read of it is let through unread for now.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct RolesFile {
-    roles: BTreeMap<String, RoleEntry>,
-    agents: BTreeMap<String, AgentEntry>,
+pub use files::Files;
+pub use mistake::{Mistake, Mistakes, Severity};
+pub use reload::Organisation;
+pub use tools::Facts;
+
+/// An organisation that can be used, with what there is to warn of.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// Its version is yet to be given.
+    pub org: Org,
+    pub tools: ToolsConfig,
+    /// The tools that are known without asking anybody, as the files have them.
+    pub facts: Facts,
+    pub files: Files,
+    pub warnings: Vec<Mistake>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct RoleEntry {
-    prompt: String,
-    model_tier: Option<String>,
-    tools: Option<Vec<String>>,
-    deny_tools: Vec<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct AgentEntry {
-    role: String,
-}
-
-const PERSONAL_PROMPT: &str = "You are the personal agent of the person you talk with. \
-     Use the tools that you are given, say what you did, and say plainly what you could not do.";
-
-/// Reads what there is in the directory; what is absent is built in.
-pub fn load(dir: Option<&Path>) -> Result<(Org, ToolsConfig), StartError> {
-    let Some(dir) = dir else { return Ok((built_in(), ToolsConfig::default())) };
-    if !dir.is_dir() {
-        return Err(StartError::Org(format!("`{}` is not a directory", dir.display())));
-    }
-    let org = match read(dir, "roles.yaml")? {
-        None => built_in(),
-        Some(text) => roles(&text)?,
-    };
-    let tools = match read(dir, "tools.yaml")? {
-        None => ToolsConfig::default(),
-        Some(text) => {
-            ToolsConfig::parse("tools.yaml", &text).map_err(|it| StartError::Org(it.to_string()))?
+/// Reads and checks everything. `mistakes` are those that were made in getting the files.
+pub fn load(files: Files, mut mistakes: Mistakes) -> Result<Loaded, Vec<Mistake>> {
+    let mut draft = Draft::default();
+    for name in NAMES {
+        let Some(node) = part(name, &files, &mut mistakes) else {
+            draft.unread.insert(name);
+            continue;
+        };
+        match name {
+            "roles.yaml" => roles::read(&node, &mut draft, &mut mistakes),
+            "groups.yaml" => groups::read(&node, &mut draft, &mut mistakes),
+            "policy.yaml" => policy::read(&node, &mut draft, &mut mistakes),
+            "tools.yaml" => tools::read(&node, files.get(name), &mut draft, &mut mistakes),
+            _ => mail::read(&node, &mut draft, &mut mistakes),
         }
-    };
-    Ok((org, tools))
+    }
+    check::check(&mut draft, &mut mistakes);
+    rules::check(&files, &draft.tools.config, &mut mistakes);
+    if mistakes.has_errors() {
+        return Err(mistakes.sorted());
+    }
+    let facts = draft.facts();
+    let Draft { roles, agents, users, groups, policy, mail, tools, .. } = draft;
+    // The checks have named every agent without a role.
+    let Ok(mut org) = Org::new(roles.into_values(), agents) else { return Err(mistakes.sorted()) };
+    (org.users, org.groups, org.policy, org.mail) = (users, groups, policy, mail);
+    Ok(Loaded { org, tools: tools.config, facts, files, warnings: mistakes.sorted() })
 }
 
-/// The organisation of a configuration.
-pub fn of(config: &crate::config::Config) -> Result<Org, StartError> {
-    load(config.org.as_deref()).map(|(org, _)| org)
+/// The files of a directory; without one, none: all is built in.
+pub fn read_files(dir: Option<&Path>) -> (Files, Mistakes) {
+    let mut mistakes = Mistakes::default();
+    let files = dir.map(|it| Files::read(it, &mut mistakes)).unwrap_or_default();
+    (files, mistakes)
+}
+
+/// The organisation of a configuration, as its directory has it.
+pub fn of(config: &Config) -> Result<Loaded, StartError> {
+    let (files, mistakes) = read_files(config.org.as_deref());
+    load(files, mistakes).map_err(|it| StartError::Org(reload::summary(&it)))
 }
 
 /// Whether the organisation of a configuration can be used, and what is in it.
-pub fn check(config: &crate::config::Config) -> Result<String, StartError> {
-    let (org, tools) = load(config.org.as_deref())?;
-    let agents = org.agents().count();
-    let (commands, servers) = (tools.commands.len(), tools.mcp.len());
+pub fn check(config: &Config) -> Result<String, StartError> {
+    let loaded = of(config)?;
+    let agents = loaded.org.agents().count();
+    let (commands, servers) = (loaded.tools.commands.len(), loaded.tools.mcp.len());
     Ok(format!("{agents} agents, {commands} commands, {servers} MCP servers"))
 }
 
-fn read(dir: &Path, name: &str) -> Result<Option<String>, StartError> {
-    match std::fs::read_to_string(dir.join(name)) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(StartError::Org(format!("`{name}` cannot be read: {error}"))),
+/// One file's tree: the built-in one, or the given one, alone or over the built-in one.
+fn part(name: &'static str, files: &Files, mistakes: &mut Mistakes) -> Option<Node> {
+    let base = || {
+        let (name, text) = built_in(name);
+        tree::parse(name, text, &mut Mistakes::default())
+    };
+    let Some(given) = files.get(name) else { return base() };
+    let given = tree::parse(name, given, mistakes)?;
+    if !matches!(given.value, Value::Map(_)) {
+        read::expected(&given, "", "a mapping", mistakes);
+        return None;
     }
-}
-
-fn roles(text: &str) -> Result<Org, StartError> {
-    let file: RolesFile = serde_saphyr::from_str(text)
-        .map_err(|it| StartError::Org(format!("`roles.yaml`: {it}")))?;
-    let roles = file.roles.into_iter().map(|(id, entry)| Role {
-        prompt: entry.prompt,
-        model_tier: entry.model_tier.unwrap_or_else(|| "balanced".to_owned()),
-        tools: entry.tools.map(|it| it.into_iter().map(Into::into).collect()),
-        deny_tools: entry.deny_tools.into_iter().map(Into::into).collect(),
-        ..Role::unlimited(&id)
-    });
-    let agents = file.agents.into_iter().map(|(id, entry)| (AgentId(id), Agent::of(&entry.role)));
-    Org::new(roles, agents).map_err(|lost| {
-        let lost: Vec<String> = lost
-            .iter()
-            .map(|(agent, role)| format!("agent `{agent}` has role `{role}`, which does not exist"))
-            .collect();
-        StartError::Org(format!("`roles.yaml`: {}", lost.join("; ")))
-    })
-}
-
-fn built_in() -> Org {
-    let role = Role { prompt: PERSONAL_PROMPT.to_owned(), ..Role::unlimited("personal_agent") };
-    let pa = (AgentId::from("pa"), Agent::of(role.id.as_str()));
-    Org::new([role], [pa]).unwrap_or_default()
+    match given.get("extends") {
+        None => Some(given),
+        Some(it) => {
+            word(it, "extends", &["builtin"], mistakes)?;
+            Some(given.over(base()?))
+        }
+    }
 }

@@ -17,8 +17,9 @@ use crate::config::PermissionsConfig;
 use crate::document::{self, Document};
 use crate::error::ApiError;
 use crate::metrics::Metrics;
+use crate::organisation::Organisation;
 use crate::routes::{
-    audit, authorize, health, permissions, rules, runs, signals, tokens, webhooks,
+    audit, authorize, health, org, permissions, rules, runs, signals, tokens, webhooks,
 };
 
 /// What handlers work with.
@@ -26,6 +27,7 @@ use crate::routes::{
 pub struct App {
     pub store: Store,
     pub authority: InForce,
+    pub organisation: Organisation,
     /// On which terms people are asked.
     pub permissions: PermissionsConfig,
     pub metrics: Metrics,
@@ -55,6 +57,13 @@ pub fn router(app: App) -> Router {
         .routes(routes!(permissions::list))
         .routes(routes!(permissions::show))
         .routes(routes!(permissions::decide))
+        .routes(routes!(org::show, org::change))
+        .routes(routes!(org::versions))
+        .routes(routes!(org::version))
+        .routes(routes!(org::roles))
+        .routes(routes!(org::agents))
+        .routes(routes!(org::groups))
+        .routes(routes!(org::tools))
         .routes(routes!(authorize::authorize))
         .routes(routes!(rules::list))
         .routes(routes!(rules::show, rules::revoke))

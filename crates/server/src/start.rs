@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chancery_domain::event::Actor;
-use chancery_runtime::authority::{Authority, InForce};
 use chancery_runtime::courier::deliver;
-use chancery_runtime::tool::config::{Place, Report, build};
+use chancery_runtime::tool::config::{Place, Report};
 use chancery_runtime::worker::Workers;
 use chancery_runtime::{Parts, clock};
 use chancery_store::token::TokenKind;
@@ -19,7 +18,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, ConfigError, build_models};
 use crate::metrics::Metrics;
-use crate::organisation;
+use crate::organisation::reload::ChangeError;
+use crate::organisation::{self, Organisation};
 use crate::router::{App, router};
 use crate::serve::serve;
 use crate::tokens;
@@ -63,9 +63,9 @@ pub async fn start(
     let environment = environment.into_iter().collect();
     let bootstrap = tokens::given(&environment)?;
     let models = build_models(config, &environment)?;
-    // What is missing is said before anything is begun.
+    // What is missing or cannot be used is said before anything is touched.
     config.subscribers("", &environment)?;
-    let (org, tools_config) = organisation::load(config.org.as_deref())?;
+    organisation::of(config)?;
     let store = Store::open(&config.location(), clock::new_worker_id()).await?;
     let bound = TcpListener::bind(config.listen).await;
     let (listener, address) = match bound.and_then(|it| it.local_addr().map(|at| (it, at))) {
@@ -81,9 +81,11 @@ pub async fn start(
     make_private(&workspace)?;
     let programs = config.org.clone().unwrap_or_else(|| config.data.clone());
     let place = Place { workspace, programs, environment: environment.clone() };
-    let built = build(&tools_config, &place).await;
-    let (tools, report) = built.map_err(|it| StartError::Org(it.to_string()))?;
-    let authority = InForce::new(Authority::new(Arc::new(org), Arc::new(tools)));
+    let started = Organisation::start(&store, config.org.clone(), place).await;
+    let (organisation, authority, report) = started.map_err(|error| match error {
+        ChangeError::Store(error) => StartError::Store(error),
+        mistakes => StartError::Org(mistakes.to_string()),
+    })?;
 
     if let Some(secret) = bootstrap {
         tokens::bootstrap(&store, &secret).await?;
@@ -109,9 +111,11 @@ pub async fn start(
     let workers = Workers::start(parts).await?;
     let stop = CancellationToken::new();
     tokio::spawn(deliver(store.clone(), subscribers, stop.clone()));
+    tokio::spawn(organisation.clone().watch(stop.clone()));
     let app = App {
         store: store.clone(),
         authority,
+        organisation,
         permissions: config.permissions.clone(),
         metrics: Metrics::install(),
         stop: stop.clone(),

@@ -18,6 +18,8 @@ mod events;
 mod harness;
 #[path = "api/machine.rs"]
 mod machine;
+#[path = "api/org.rs"]
+mod org;
 #[path = "api/postgres.rs"]
 mod postgres;
 #[path = "api/schemathesis.rs"]

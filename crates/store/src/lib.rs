@@ -14,6 +14,7 @@ mod error;
 pub mod fault;
 pub mod log;
 mod migrate;
+pub mod org;
 pub mod outbox;
 pub mod permission;
 mod postgres;

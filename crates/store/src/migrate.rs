@@ -28,6 +28,7 @@ migrations! {
     3 "0003_audit";
     4 "0004_permissions";
     5 "0005_suspects";
+    6 "0006_org";
     7 "0007_deliveries";
 }
 

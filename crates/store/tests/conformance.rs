@@ -43,6 +43,10 @@ on_both! {
         events_are_read_from_a_place_and_up_to_a_number
         a_hundred_speakers_at_once_are_all_heard
         whoever_listens_hears_of_a_change;
+    org:
+        a_version_is_kept_with_its_files
+        the_same_organisation_makes_no_new_version
+        versions_that_come_at_once_have_numbers_of_their_own;
     outbox:
         a_notice_is_written_with_its_event
         an_append_that_is_refused_tells_nothing

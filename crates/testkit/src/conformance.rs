@@ -5,6 +5,7 @@
 
 pub mod audit;
 pub mod log;
+pub mod org;
 pub mod outbox;
 pub mod projection;
 pub mod queue;

@@ -84,7 +84,7 @@ fn models(config: &Config) -> Result<String, String> {
 }
 
 fn organisation(config: &Config) -> Result<String, String> {
-    chancery_server::check_organisation(config).map_err(|it| it.to_string())
+    chancery_server::organisation::check(config).map_err(|it| it.to_string())
 }
 
 async fn port(global: &Global, config: &Config) -> Result<String, String> {

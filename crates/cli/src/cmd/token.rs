@@ -135,7 +135,7 @@ async fn make(global: &Global, new: &NewToken) -> anyhow::Result<MadeToken> {
         return Ok(client(global)?.new_token(new).await?);
     }
     let (config, _) = settings(global, Table::new())?;
-    let org = chancery_server::organisation(&config)?;
+    let org = chancery_server::organisation::of(&config)?.org;
     let store = match Store::open(&config.location(), clock::new_worker_id()).await {
         Ok(store) => store,
         // A server has the directory: it makes the token.

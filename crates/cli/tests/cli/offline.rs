@@ -21,6 +21,7 @@ fn version_and_help_are_there() {
         "run",
         "chat",
         "token",
+        "org",
         "audit",
         "config",
         "doctor",

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::ToolSpec;
 
 pub use super::duration::{BadSpan, Span};
-pub use build::{BuildError, Place, Report, build};
+pub use build::{BuildError, Place, Report, build, schemas};
 
 /// The whole file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -127,13 +127,14 @@ impl ToolsConfig {
 
 impl Overrides {
     /// An entry by the very name, or else the first glob that matches.
-    fn over(&self, name: &str) -> Option<&Override> {
+    pub fn over(&self, name: &str) -> Option<(&str, &Override)> {
         let by_glob = || self.0.iter().find(|(entry, _)| is_glob(entry) && glob(entry, name));
-        self.0.get(name).or_else(|| by_glob().map(|(_, over)| over))
+        let found = self.0.get_key_value(name).or_else(by_glob);
+        found.map(|(entry, over)| (entry.as_str(), over))
     }
 
     pub(super) fn apply(&self, spec: &mut ToolSpec) {
-        if let Some(over) = self.over(&spec.name) {
+        if let Some((_, over)) = self.over(&spec.name) {
             spec.risk = over.risk.unwrap_or(spec.risk);
             if let Some(capabilities) = &over.capabilities {
                 spec.capabilities = capabilities.clone();

@@ -31,6 +31,26 @@ async fn two_servers_are_one() {
 }
 
 #[tokio::test]
+async fn an_organisation_that_one_is_given_is_that_of_the_other() {
+    let database = TestDatabase::create().await;
+    let (one, other) = (on(database.url()).await, on(database.url()).await);
+    assert_eq!(other.operator().get("/api/org").await.json()["version"], 1);
+    let roles = "extends: builtin\nagents: {second: {role: personal_agent}}\n";
+    let body = json!({"files": {"roles.yaml": roles}});
+    let put = one.operator().request(Method::PUT, "/api/org").json(&body);
+    assert_eq!(answer(put).await.json()["version"], 2);
+    let began = Instant::now();
+    while other.operator().get("/api/org").await.json()["version"] != 2 {
+        assert!(began.elapsed() < Duration::from_secs(20), "it never hears of it");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let run = json!({"agent": "second", "input": "hello"});
+    assert_eq!(other.operator().post("/api/runs", &run).await.status, 201);
+    one.running.stop().await;
+    other.running.stop().await;
+}
+
+#[tokio::test]
 async fn odd_values_are_refused_here_as_they_are_on_sqlite() {
     let database = TestDatabase::create().await;
     let server = on(database.url()).await;

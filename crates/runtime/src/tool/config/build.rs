@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use chancery_domain::policy::{Risk, is_glob};
 use futures_util::future::join_all;
+use serde_json::Value;
 
 use super::super::command::{Command, Template};
 use super::super::files::{ReadFile, Workspace, WriteFile};
@@ -87,6 +88,14 @@ pub async fn build(config: &ToolsConfig, place: &Place) -> Result<(Tools, Report
         }
     }
     Ok((tools, Report { warnings, servers }))
+}
+
+/// The tools that are known without asking anybody, each with the schema of its arguments.
+pub fn schemas(config: &ToolsConfig) -> Vec<(String, Value)> {
+    let built_in = [ReadFile::spec(), WriteFile::spec(), WaitForSignal::spec()];
+    let built_in = built_in.into_iter().map(|it| (it.name, it.parameters));
+    let commands = config.commands.iter().map(|(name, it)| (name.clone(), it.parameters.clone()));
+    built_in.chain(commands).collect()
 }
 
 fn built_in(config: &ToolsConfig, workspace: &Arc<Workspace>) -> [Arc<dyn Tool>; 3] {

@@ -1,0 +1,68 @@
+//! Puts a version in force: compiles it with its tools, and lets the gate have it.
+
+use std::sync::Arc;
+
+use chancery_domain::org::Org;
+use chancery_runtime::authority::{Authority, InForce};
+use chancery_runtime::tool::Tools;
+use chancery_runtime::tool::config::{Place, Report, ToolsConfig, build};
+
+use super::mistake::{At, Mistake, Mistakes};
+use super::{Files, rules};
+
+/// What a version is put in force with.
+#[derive(Debug)]
+pub struct Switch {
+    authority: InForce,
+    place: Place,
+}
+
+impl Switch {
+    pub fn new(authority: InForce, place: Place) -> Switch {
+        Switch { authority, place }
+    }
+
+    /// The tools of a version. Those in force stay where nothing is said otherwise: servers
+    /// that are connected stay so.
+    pub async fn prepare(
+        &self,
+        old: &ToolsConfig,
+        new: &ToolsConfig,
+    ) -> Result<Arc<Tools>, Vec<Mistake>> {
+        if old == new {
+            return Ok(self.authority.get().tools().clone());
+        }
+        let (tools, report) = tools(new, &self.place).await?;
+        for warning in report.warnings {
+            tracing::warn!("{warning}");
+        }
+        Ok(tools)
+    }
+
+    pub fn replace(&self, authority: Authority) {
+        self.authority.replace(authority);
+    }
+}
+
+/// A version with its tools and its rules, ready to be put in force.
+pub fn compile(org: Arc<Org>, tools: Arc<Tools>, files: &Files) -> Result<Authority, Vec<Mistake>> {
+    Authority::under(org, tools, rules::texts(files))
+        .map_err(|it| it.into_iter().map(rules::mistake).collect())
+}
+
+/// Builds tools; what stands in the way is said as mistakes of their file.
+pub async fn tools(
+    config: &ToolsConfig,
+    place: &Place,
+) -> Result<(Arc<Tools>, Report), Vec<Mistake>> {
+    match build(config, place).await {
+        Ok((tools, report)) => Ok((Arc::new(tools), report)),
+        Err(error) => {
+            let mut mistakes = Mistakes::default();
+            for detail in error.0 {
+                mistakes.add(At::file("tools.yaml"), "E111", detail);
+            }
+            Err(mistakes.sorted())
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! The organisation: who there is, which version of it, and how it changes.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use chancery_api::org::{Agent, Changed, Group, NewOrg, Org, Role, Tool, Version, VersionFiles};
+use chancery_api::{Page, Problems};
+use chancery_domain::event::Actor;
+use chancery_store::org::OrgSource;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use crate::access::{Caller, Operator};
+use crate::error::{ApiError, Result};
+use crate::extract::{Body, Params};
+use crate::organisation::difference::difference;
+use crate::organisation::{Files, Mistakes, load};
+use crate::router::App;
+use crate::view::org as view;
+
+const LIST_MAX: u32 = 200;
+
+/// Which version is in force, and what is to be said about it.
+#[utoipa::path(get, path = "/api/org", responses((status = 200, body = Org), Problems))]
+pub async fn show(State(app): State<App>, caller: Caller) -> Result<Json<Org>> {
+    check_reader(&caller)?;
+    Ok(Json(view::org(&app.organisation.state(), app.authority.get().tools())))
+}
+
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ChangeParams {
+    /// Only say what would be.
+    #[serde(default)]
+    check: bool,
+}
+
+/// Puts another version in force, whole, or says why it cannot be.
+#[utoipa::path(put, path = "/api/org", params(ChangeParams), request_body = NewOrg,
+    responses((status = 200, body = Changed), Problems))]
+pub async fn change(
+    State(app): State<App>,
+    Operator(caller): Operator,
+    Params(params): Params<ChangeParams>,
+    Body(body): Body<NewOrg>,
+) -> Result<Json<Changed>> {
+    let mut mistakes = Mistakes::default();
+    let files = Files::new(body.files, &mut mistakes);
+    let before = app.organisation.state();
+    let digest = files.digest();
+    let (version, loaded) = if params.check {
+        (None, load(files, mistakes).map_err(ApiError::Organisation)?.into())
+    } else {
+        let state =
+            app.organisation.change(files, mistakes, caller.actor(), OrgSource::Api).await?;
+        (Some(state.version.number), state.loaded)
+    };
+    let differences = difference(&before.loaded, &loaded);
+    Ok(Json(Changed {
+        version,
+        digest,
+        mistakes: loaded.warnings.iter().map(view::mistake).collect(),
+        differences: differences.into_iter().map(view::difference).collect(),
+    }))
+}
+
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct VersionsParams {
+    /// At most 200; 50 unless said.
+    #[param(maximum = 4294967295u32)]
+    limit: Option<u32>,
+    /// The `next_cursor` of the page before.
+    #[param(pattern = "^[0-9]{0,18}$")]
+    cursor: Option<String>,
+}
+
+/// Every version that was ever in force, the newest first.
+#[utoipa::path(get, path = "/api/org/versions", params(VersionsParams),
+    responses((status = 200, body = Page<Version>), Problems))]
+pub async fn versions(
+    State(app): State<App>,
+    _: Operator,
+    Params(params): Params<VersionsParams>,
+) -> Result<Json<Page<Version>>> {
+    let cursor = params.cursor.filter(|it| !it.is_empty());
+    let before = cursor
+        .map(|it| it.parse::<u64>())
+        .transpose()
+        .map_err(|_| crate::extract::bad_request("`cursor` is not one of ours".to_owned()))?;
+    let limit = params.limit.unwrap_or(50).clamp(1, LIST_MAX) as usize;
+    let mut found = app.store.org_versions(before, limit + 1).await?;
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let next_cursor = found.last().filter(|_| more).map(|it| it.number.to_string());
+    let items = found.into_iter().map(view::version).collect();
+    Ok(Json(Page { items, next_cursor }))
+}
+
+/// One version, with its files.
+#[utoipa::path(get, path = "/api/org/versions/{number}", params(("number" = String, Path)),
+    responses((status = 200, body = VersionFiles), Problems))]
+pub async fn version(
+    State(app): State<App>,
+    _: Operator,
+    Path(number): Path<String>,
+) -> Result<Json<VersionFiles>> {
+    let missing = || ApiError::NotFound { what: "version", id: number.chars().take(64).collect() };
+    let parsed: u64 = number.parse().map_err(|_| missing())?;
+    let (version, files) = app.store.org_version(parsed).await?.ok_or_else(missing)?;
+    Ok(Json(VersionFiles { version: view::version(version), files }))
+}
+
+#[utoipa::path(get, path = "/api/roles", responses((status = 200, body = Page<Role>), Problems))]
+pub async fn roles(State(app): State<App>, caller: Caller) -> Result<Json<Page<Role>>> {
+    check_reader(&caller)?;
+    let org = app.authority.get().org().clone();
+    Ok(whole(org.roles().map(|it| view::role(&org, it)).collect()))
+}
+
+#[utoipa::path(get, path = "/api/agents", responses((status = 200, body = Page<Agent>), Problems))]
+pub async fn agents(State(app): State<App>, caller: Caller) -> Result<Json<Page<Agent>>> {
+    check_reader(&caller)?;
+    let org = app.authority.get().org().clone();
+    Ok(whole(org.agents().map(|(id, it)| view::agent(id, it)).collect()))
+}
+
+#[utoipa::path(get, path = "/api/groups", responses((status = 200, body = Page<Group>), Problems))]
+pub async fn groups(State(app): State<App>, caller: Caller) -> Result<Json<Page<Group>>> {
+    check_reader(&caller)?;
+    let org = app.authority.get().org().clone();
+    Ok(whole(org.groups.iter().map(|(id, it)| view::group(id, it)).collect()))
+}
+
+/// The tools that can be called now.
+#[utoipa::path(get, path = "/api/tools", responses((status = 200, body = Page<Tool>), Problems))]
+pub async fn tools(State(app): State<App>, caller: Caller) -> Result<Json<Page<Tool>>> {
+    check_reader(&caller)?;
+    let commands = &app.organisation.state().loaded.tools.commands;
+    let authority = app.authority.get();
+    let mut items: Vec<Tool> = authority
+        .tools()
+        .specs()
+        .map(|it| view::tool(it, commands.contains_key(&it.name)))
+        .collect();
+    items.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(whole(items))
+}
+
+fn whole<T>(items: Vec<T>) -> Json<Page<T>> {
+    Json(Page { items, next_cursor: None })
+}
+
+/// An agent learns of others what its tools tell it.
+fn check_reader(caller: &Caller) -> Result<()> {
+    match caller.actor() {
+        Actor::Agent(_) => {
+            let detail = "an agent's token does not show the organisation";
+            Err(ApiError::Forbidden(detail.to_owned()))
+        }
+        Actor::User(_) | Actor::Service(_) | Actor::System => Ok(()),
+    }
+}
