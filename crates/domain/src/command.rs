@@ -189,7 +189,7 @@ pub fn requests(event: &Event) -> Vec<(&CallId, &Request)> {
                 _ => None,
             })
             .collect(),
-        Event::PermissionRequested(it) => vec![(&it.call.id, &*it.request)],
+        Event::PermissionRequested(it) => vec![(&it.call, &*it.request)],
         _ => Vec::new(),
     }
 }

@@ -359,8 +359,10 @@ pub struct CallRetried {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PermissionRequested {
     pub message: MessageId,
-    /// As it stands: its arguments may have been edited since it was proposed.
-    pub call: Arc<Call>,
+    pub call: CallId,
+    pub tool: String,
+    /// As they stand: they may have been edited since they were proposed.
+    pub arguments: Value,
     pub ruling: Ruling,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<Reason>,

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::batch::{Batch, BatchError, Gate, Open, Permit, Settled};
+use crate::batch::{Batch, BatchError, Clearance, Gate, Open, Permit, Settled};
 use crate::event::Event;
 use crate::id::{CallId, WaitKey};
 
@@ -106,7 +106,7 @@ impl Run {
                 Run::Running(Work::Execute(batch.retried(&it.call)?))
             }
             (Run::Running(Work::Execute(batch)), E::PermissionRequested(it)) => {
-                batch.reopened(&it.call.id, it.ruling, it.request.clone())?.into()
+                batch.reopened(&it.call, it.ruling, it.request.clone())?.into()
             }
             (Run::Running(Work::Execute(batch)), E::WaitBegan(it)) => Run::Waiting(Wait::Signal {
                 key: it.correlation_key.clone(),
@@ -170,6 +170,14 @@ impl Run {
         match self {
             Run::Waiting(Wait::Permissions(_)) => Some("permission"),
             Run::Waiting(Wait::Signal { .. }) => Some("signal"),
+            _ => None,
+        }
+    }
+
+    /// By what a call of the batch in hand was cleared, if it was.
+    pub(crate) fn clearance(&self, call: &CallId) -> Option<Clearance> {
+        match self {
+            Run::Running(Work::Execute(batch)) => batch.clearance(call),
             _ => None,
         }
     }

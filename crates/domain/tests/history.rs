@@ -165,7 +165,8 @@ fn bodies_without_their_optional_fields_are_read() {
         ("tool.retried", json!({"call": "a"})),
         (
             "permission.requested",
-            json!({"message": message, "call": call, "ruling": "require_human", "request": request}),
+            json!({"message": message, "call": "a", "tool": "act", "arguments": {},
+                "ruling": "require_human", "request": request}),
         ),
         (
             "permission.escalated",

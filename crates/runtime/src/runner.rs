@@ -10,12 +10,12 @@ use std::sync::Arc;
 use chancery_domain::batch::{Batch, Clearance, Permit, Refusal, Settled, Turn};
 use chancery_domain::event::{
     BatchClosed, BatchProposed, Call, CallEnded, CallRefused, CallResult, CallRetried, CallStarted,
-    Completed, Failed, PermissionRequested, Recorded, Started, WaitBegan,
+    Completed, Failed, PermissionRequested, Recorded, Request as Question, Started, WaitBegan,
 };
 use chancery_domain::id::{
     MessageId, WaitKey, again_key, idempotency_key, permission_key, recover_key,
 };
-use chancery_domain::policy::Ruling;
+use chancery_domain::policy::{Reason, Ruling};
 use chancery_domain::run::{Run, Work};
 use chancery_store::queue::Lease;
 use futures_util::future::join_all;
@@ -32,6 +32,9 @@ use crate::tool::{CallContext, Done, Effect};
 use crate::worker::Pulse;
 use crate::{Parts, UnknownOutcome};
 
+/// For each attempt that a run has, a call may be begun this often: others may be to blame.
+const RETRIES: u32 = 4;
+
 /// What a drive is told while it is under way.
 #[derive(Debug, Clone)]
 pub struct Reins {
@@ -39,8 +42,16 @@ pub struct Reins {
     pub halt: CancellationToken,
     /// The server stops: end the step, then hand over.
     pub stop: CancellationToken,
+    /// Another run is to be driven alone: the same.
+    pub aside: CancellationToken,
     /// Whether the worker was heard of lately enough to act on its lease.
     pub pulse: Arc<Pulse>,
+}
+
+impl Reins {
+    fn hands_over(&self) -> bool {
+        self.stop.is_cancelled() || self.aside.is_cancelled()
+    }
 }
 
 /// How a drive ended, when nothing went wrong.
@@ -48,7 +59,8 @@ pub struct Reins {
 pub enum Driven {
     /// The run waits or has ended: it holds no lease any more.
     Parked,
-    /// The server stops: the lease is to be given back.
+    /// The server stops, another run is to be driven alone, or this one need not be any more: the
+    /// lease is to be given back.
     Handover,
 }
 
@@ -59,17 +71,19 @@ pub async fn drive(
     log: &[Recorded],
     reins: &Reins,
 ) -> Result<Driven, JournalError> {
-    let mut journal = Journal::open(&parts.store, lease, log).await?;
+    let mut journal = Journal::open(&parts.store, lease, log, reins.stop.clone()).await?;
     if lease.failures() >= parts.limits.attempts {
         give_up(&mut journal, lease.failures())?;
     }
     loop {
         let stepped = match journal.run()? {
             Run::Pending => journal.record(Started {}),
-            Run::Running(_) if reins.stop.is_cancelled() => match journal.commit().await {
-                Ok(()) => return Ok(Driven::Handover),
-                error => error,
-            },
+            Run::Running(_) if reins.hands_over() || journal.is_cleared() => {
+                match journal.commit().await {
+                    Ok(()) => return Ok(Driven::Handover),
+                    error => error,
+                }
+            }
             Run::Running(Work::Generate) => generate(parts, &mut journal, reins).await,
             Run::Running(Work::Execute(batch)) => match batch.next() {
                 None => {
@@ -108,9 +122,7 @@ pub async fn drive(
                         Again::Ask { ruling, reasons } => {
                             let key = asked_key(&journal, message, &call, clearance)?;
                             let request = gatehouse.request(&call, ruling, key).await;
-                            let asked =
-                                PermissionRequested { message, call, ruling, reasons, request };
-                            journal.record(asked)
+                            journal.record(asked(message, &call, ruling, reasons, request))
                         }
                     }
                 }
@@ -228,7 +240,7 @@ async fn execute(
                 count(&call.tool, &result);
                 journal.record(CallEnded { call: call.id.clone(), result })?;
             }
-            Done::Wait { key, timeout } => begin_wait(parts, journal, call, key, timeout).await?,
+            Done::Wait { key, timeout } => begin_wait(journal, call, key, timeout).await?,
         }
     }
     Ok(())
@@ -248,7 +260,6 @@ async fn is_still_ours(parts: &Parts, lease: &Lease) -> bool {
 }
 
 async fn begin_wait(
-    parts: &Parts,
     journal: &mut Journal<'_>,
     call: &Call,
     key: WaitKey,
@@ -262,13 +273,13 @@ async fn begin_wait(
     let until = match timeout {
         None => None,
         // By the clock that will judge it. A time past the end of the calendar is no limit.
-        Some(timeout) => parts.store.now().await?.checked_add(timeout).ok(),
+        Some(timeout) => journal.database_now().await?.checked_add(timeout).ok(),
     };
     journal.record(WaitBegan { call: call.id.clone(), correlation_key: key, until })
 }
 
-/// A call that started in an earlier life and never ended. One that ends its worker every time
-/// moves the log with every try, so its tries are counted here.
+/// A call that started in an earlier life and never ended. Whatever the reason is, and though no
+/// failure may have been counted for it, it is not begun for ever.
 async fn settle_unknown(
     parts: &Parts,
     journal: &mut Journal<'_>,
@@ -283,7 +294,9 @@ async fn settle_unknown(
     let unknown = if again { UnknownOutcome::Retry } else { parts.limits.on_unknown_outcome };
     let attempts = tries + 1;
     match unknown {
-        UnknownOutcome::Retry if attempts >= parts.limits.attempts => give_up(journal, attempts),
+        UnknownOutcome::Retry if attempts >= parts.limits.attempts.saturating_mul(RETRIES) => {
+            give_up(journal, attempts)
+        }
         UnknownOutcome::Retry => journal.record(CallRetried { call: id }),
         UnknownOutcome::Fail => {
             let result = gate::refusal_result(&call.tool, &Refusal::Unknown);
@@ -295,7 +308,7 @@ async fn settle_unknown(
             let gatehouse = gatehouse(parts, &authority, journal)?;
             let request = gatehouse.recover_request(&call, key).await;
             let (ruling, reasons) = (Ruling::RequireHuman, Vec::new());
-            journal.record(PermissionRequested { message, call, ruling, reasons, request })
+            journal.record(asked(message, &call, ruling, reasons, request))
         }
     }
 }
@@ -343,6 +356,17 @@ fn gatehouse<'g>(
         delegated: authority.delegation(created),
         now: clock::now(),
     })
+}
+
+fn asked(
+    message: MessageId,
+    call: &Call,
+    ruling: Ruling,
+    reasons: Vec<Reason>,
+    request: Arc<Question>,
+) -> PermissionRequested {
+    let Call { id: call, tool, arguments } = call.clone();
+    PermissionRequested { message, call, tool, arguments, ruling, reasons, request }
 }
 
 /// The key of a question about a call that is about to run: its own, unless that was answered.

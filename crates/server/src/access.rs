@@ -139,6 +139,19 @@ impl Caller {
         }
     }
 
+    /// For whom a ruling on an agent's call is asked. An agent asks about itself alone.
+    pub fn asks_for(&self, named: Option<&str>, agent: &AgentId) -> Result<UserId> {
+        match self.token.kind {
+            TokenKind::Agent if self.token.name != agent.as_str() => {
+                Err(ApiError::Forbidden("an agent asks about its own calls".to_owned()))
+            }
+            // An agent's token says for which agent, not for which person.
+            TokenKind::Agent => Ok(UserId::from(named.unwrap_or(&self.token.name))),
+            TokenKind::Service if named.is_some() => Ok(UserId::from(named.unwrap_or_default())),
+            _ => self.acts_for(named),
+        }
+    }
+
     /// A run that the caller may see, by its id or by a beginning of it that only it has.
     /// What belongs to someone else is not there.
     pub async fn run(&self, app: &App, given: &str) -> Result<RunRow> {

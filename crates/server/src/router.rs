@@ -18,7 +18,7 @@ use crate::document::{self, Document};
 use crate::error::ApiError;
 use crate::metrics::Metrics;
 use crate::organisation::Organisation;
-use crate::routes::{health, org, permissions, runs, signals, tokens};
+use crate::routes::{authorize, health, org, permissions, rules, runs, signals, tokens};
 
 /// What handlers work with.
 #[derive(Debug, Clone)]
@@ -62,6 +62,9 @@ pub fn router(app: App) -> Router {
         .routes(routes!(org::agents))
         .routes(routes!(org::groups))
         .routes(routes!(org::tools))
+        .routes(routes!(authorize::authorize))
+        .routes(routes!(rules::list))
+        .routes(routes!(rules::show, rules::revoke))
         .routes(routes!(tokens::make, tokens::list))
         .routes(routes!(tokens::revoke))
         .split_for_parts();

@@ -1,8 +1,10 @@
 //! The handlers, a file for each thing that they are about.
 
+pub mod authorize;
 pub mod health;
 pub mod org;
 pub mod permissions;
+pub mod rules;
 pub mod runs;
 pub mod signals;
 pub mod tokens;

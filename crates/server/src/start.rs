@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use chancery_domain::event::Actor;
 use chancery_runtime::courier::deliver;
 use chancery_runtime::tool::config::{Place, Report};
 use chancery_runtime::worker::Workers;
@@ -93,7 +94,8 @@ pub async fn start(
         // A server that was killed left its token behind; nobody else uses this directory.
         revoke(&store, &local.left_token()).await;
     }
-    let (local_token, _) = tokens::make(&store, TokenKind::Human, "operator", true, true).await?;
+    let (local_token, _) =
+        tokens::make(&store, TokenKind::Human, "operator", true, true, Actor::System).await?;
     let local = local.write(address, &local_token)?;
 
     let (subscriptions, addresses) = config.subscriptions();
@@ -143,7 +145,7 @@ impl Running {
 /// Best effort: a store that is away keeps a token whose secret nobody has any more.
 async fn revoke(store: &Store, secret: &str) {
     if let Ok(Some(token)) = store.token_by_digest(tokens::digest(secret)).await {
-        let _ = store.revoke_token(token.id, clock::now()).await;
+        let _ = tokens::revoke(store, &token, Actor::System).await;
     }
 }
 

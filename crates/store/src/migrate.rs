@@ -25,7 +25,9 @@ macro_rules! migrations {
 migrations! {
     1 "0001_init";
     2 "0002_outbox";
+    3 "0003_audit";
     4 "0004_permissions";
+    5 "0005_suspects";
     6 "0006_org";
 }
 

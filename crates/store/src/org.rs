@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use chancery_domain::audit::Entry;
 use chancery_domain::event::Actor;
 use jiff::Timestamp;
 
@@ -64,9 +65,13 @@ impl OrgSource {
 const TRIES: usize = 100;
 
 impl Store {
-    /// Keeps a version, with the next number. The same organisation as the newest one is that
-    /// one, and no new version.
-    pub async fn add_org_version(&self, new: &NewOrgVersion) -> Result<OrgVersion, StoreError> {
+    /// Keeps a version, with the next number, and in the audit that it came to be: `entry` of
+    /// its number. The same organisation as the newest one is that one, and no new version.
+    pub async fn add_org_version(
+        &self,
+        new: &NewOrgVersion,
+        entry: impl Fn(u64) -> Entry,
+    ) -> Result<OrgVersion, StoreError> {
         let unreadable = |it: serde_json::Error| StoreError::Unreadable(it.to_string());
         let by = serde_json::to_string(&new.by).map_err(unreadable)?;
         let files = serde_json::to_string(&new.files).map_err(unreadable)?;
@@ -77,7 +82,7 @@ impl Store {
             }
             let number = newest.map_or(0, |it| it.number) + 1;
             let added = self
-                .execute(
+                .execute_audited(
                     "INSERT INTO org_versions (number, digest, made_at, made_by, source, files)
                      VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
                     vec![
@@ -88,6 +93,8 @@ impl Store {
                         Param::Text(new.source.as_str().to_owned()),
                         Param::Text(files.clone()),
                     ],
+                    vec![entry(number)],
+                    new.at,
                 )
                 .await?;
             if added == 1 {

@@ -1,5 +1,6 @@
 //! Events to rows: what an append changes beside the log. Pure; both databases carry it out.
 
+mod audit;
 mod gate;
 
 use chancery_domain::event::{Created, Event};
@@ -8,6 +9,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::StoreError;
+use crate::audit::{Draft, drafts};
 use crate::outbox::Subscription;
 
 pub(crate) use gate::{AskedBody, GateMoves};
@@ -29,6 +31,7 @@ pub(crate) struct Prepared {
     pub timer: TimerMove,
     pub gate: GateMoves,
     pub notices: Vec<Told>,
+    pub audit: Vec<Draft>,
 }
 
 /// A notice for the outbox: whom to tell of which event.
@@ -118,6 +121,7 @@ pub(crate) fn prepare(
         timer: timer_move(change.before(), change.after()),
         gate: GateMoves::of(change)?,
         notices: Vec::new(),
+        audit: drafts(audit::of(change), at)?,
     })
 }
 

@@ -76,7 +76,7 @@ pub fn request(key: &str, kind: RequestKind) -> Arc<Request> {
         signature: None,
         asked_at: Timestamp::UNIX_EPOCH,
         expires_at: None,
-        escalates: false,
+        escalates: true,
     })
 }
 
@@ -122,14 +122,16 @@ pub fn retried(id: &str) -> Event {
 pub fn recovers(id: &str, key: &str) -> Event {
     let request = request(key, RequestKind::Recover);
     let (message, ruling, reasons) = (MESSAGE, Ruling::RequireHuman, vec![]);
-    PermissionRequested { message, call: call(id), ruling, reasons, request }.into()
+    let Call { id: call, tool, arguments } = (*call(id)).clone();
+    PermissionRequested { message, call, tool, arguments, ruling, reasons, request }.into()
 }
 
 /// A call that was cleared must be asked about after all.
 pub fn asks_again(id: &str, key: &str, ruling: Ruling) -> Event {
     let request = request(key, RequestKind::All);
-    PermissionRequested { message: MESSAGE, call: call(id), ruling, reasons: vec![], request }
-        .into()
+    let Call { id: call, tool, arguments } = (*call(id)).clone();
+    let (message, reasons) = (MESSAGE, vec![]);
+    PermissionRequested { message, call, tool, arguments, ruling, reasons, request }.into()
 }
 
 pub fn decided(id: &str, decision: Decision, by: Actor) -> Event {

@@ -271,7 +271,7 @@ fn asks(role: &Role, tool: &ToolFacts, draft: &Draft) -> bool {
     let policy = &draft.policy;
     let default = if tool.risk == Risk::High { Ruling::RequireApproval } else { Ruling::Allow };
     let risk = policy.risk.get(&tool.risk).map_or(default, |it| it.value);
-    let own = policy.tools.get(&tool.name).into_iter();
+    let own = policy.tools.iter().filter(|(entry, _)| glob(entry, &tool.name)).map(|(_, it)| it);
     let of = tool.capabilities.iter().filter_map(|it| policy.capabilities.get(it));
     let rulings = own.chain(of).map(|it| it.value).chain((!named).then_some(risk));
     bound && !denied && rulings.max().is_some_and(Ruling::asks)

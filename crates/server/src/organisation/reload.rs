@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
+use chancery_domain::audit::{Entry, kind};
 use chancery_domain::event::Actor;
 use chancery_domain::org::Org;
 use chancery_runtime::authority::{Authority, InForce};
@@ -14,9 +15,11 @@ use chancery_runtime::clock;
 use chancery_runtime::tool::config::{Place, Report};
 use chancery_store::org::{NewOrgVersion, OrgSource, OrgVersion};
 use chancery_store::{Store, StoreError};
+use serde_json::json;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use super::difference::{Difference, difference};
 use super::mistake::{Mistake, Mistakes};
 use super::switch::{self, Switch};
 use super::{Files, Loaded, load, read_files};
@@ -117,7 +120,8 @@ impl Organisation {
         let old = self.state();
         let prepared = self.0.switch.prepare(&old.loaded.tools, &loaded.tools).await;
         let tools = prepared.map_err(ChangeError::Mistakes)?;
-        let version = self.0.store.add_org_version(&new).await?;
+        let differences = difference(&old.loaded, &loaded);
+        let version = keep(&self.0.store, &new, &differences).await?;
         let org = numbered(&loaded.org, version.number);
         self.0.switch.replace(org, tools);
         Ok(self.entered(version, loaded))
@@ -275,7 +279,32 @@ async fn settle(
     let source = if from_files { OrgSource::Files } else { OrgSource::BuiltIn };
     let files = texts(&found.files);
     let new = NewOrgVersion { digest, at: clock::now(), by: Actor::System, source, files };
-    Ok((store.add_org_version(&new).await?, found))
+    Ok((keep(store, &new, &[]).await?, found))
+}
+
+/// In the audit a change is what it means; nobody reads more of them than this.
+const DIFFERENCES_MAX: usize = 200;
+
+async fn keep(
+    store: &Store,
+    new: &NewOrgVersion,
+    differences: &[Difference],
+) -> Result<OrgVersion, StoreError> {
+    let shown = differences.iter().take(DIFFERENCES_MAX);
+    let shown: Vec<String> = shown.map(|it| format!("{}: {}", it.subject, it.detail)).collect();
+    store
+        .add_org_version(new, |number| Entry {
+            reference: Some(number.to_string()),
+            detail: json!({
+                "version": number,
+                "digest": new.digest,
+                "source": new.source.as_str(),
+                "differences": shown,
+                "left_out": differences.len() - shown.len(),
+            }),
+            ..Entry::new(clock::new_audit_id(), kind::ORG_CHANGED, new.by.clone())
+        })
+        .await
 }
 
 fn texts(files: &Files) -> BTreeMap<String, String> {

@@ -56,6 +56,21 @@ async fn the_document_lists_every_route() {
         "GET /healthz",
         "GET /readyz",
         "GET /metrics",
+        "GET /api/rules",
+        "GET /api/rules/{id}",
+        "DELETE /api/rules/{id}",
+        "POST /api/authorize",
+        "GET /api/org",
+        "PUT /api/org",
+        "GET /api/org/versions",
+        "GET /api/org/versions/{number}",
+        "GET /api/roles",
+        "GET /api/agents",
+        "GET /api/groups",
+        "GET /api/tools",
+        "GET /api/permissions",
+        "GET /api/permissions/{id}",
+        "POST /api/permissions/{id}/decision",
         "GET /api/runs",
         "POST /api/runs",
         "GET /api/runs/{id}",
@@ -154,8 +169,9 @@ async fn a_token_that_a_killed_server_left_is_worthless_after_the_next_start() {
             .await
             .unwrap();
     let kind = chancery_store::token::TokenKind::Human;
+    let by = chancery_domain::event::Actor::System;
     let (left, _) =
-        chancery_server::tokens::make(&store, kind, "operator", true, true).await.unwrap();
+        chancery_server::tokens::make(&store, kind, "operator", true, true, by).await.unwrap();
     store.close().await;
     drop(store);
     std::fs::write(config.data.join("token"), &left).unwrap();

@@ -10,12 +10,13 @@ use serde_json::json;
 use crate::harness::Server;
 
 /// A request may be well formed and still ask for what is not there: an agent or a member that
-/// nobody has, a right that a kind of token cannot hold, a key that was used for something else.
+/// nobody has, a right that a kind of token cannot hold, a key that was used for something else. Files may say anything.
 /// And a run that is there may not wait for the signal that is sent to it.
 const CONFIG: &str = r#"
 [[operations]]
 include-name = [
     "POST /api/runs", "POST /api/tokens", "POST /api/runs/{id}/messages", "POST /api/jobs/{id}/message",
+    "PUT /api/org",
 ]
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "404", "409", "422"]
 

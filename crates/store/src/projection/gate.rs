@@ -116,7 +116,11 @@ impl GateMoves {
                         role: created.role.0.clone(),
                         group: created.group.as_ref().map(|it| it.0.clone()),
                         words: String::new(),
-                        call: (*it.call).clone(),
+                        call: Call {
+                            id: it.call.clone(),
+                            tool: it.tool.clone(),
+                            arguments: it.arguments.clone(),
+                        },
                         reasons: it.reasons.clone(),
                         request: (*it.request).clone(),
                     };

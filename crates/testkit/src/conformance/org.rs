@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use chancery_domain::audit::{Entry, kind};
+use chancery_store::audit::AuditFilter;
 use chancery_store::org::{NewOrgVersion, OrgSource};
 
 use super::*;
@@ -16,11 +18,17 @@ fn version(text: &str, source: OrgSource) -> NewOrgVersion {
     }
 }
 
+fn entry(number: u64) -> Entry {
+    let by = Actor::User("lin".into());
+    let reference = Some(number.to_string());
+    Entry { reference, ..Entry::new(clock::new_audit_id(), kind::ORG_CHANGED, by) }
+}
+
 pub async fn a_version_is_kept_with_its_files(home: &Home) {
     let store = home.open().await;
     assert_eq!(store.newest_org_version().await.unwrap(), None);
     let new = version("roles: {} # 定", OrgSource::Files);
-    let added = store.add_org_version(&new).await.unwrap();
+    let added = store.add_org_version(&new, entry).await.unwrap();
     assert_eq!((added.number, &added.digest), (1, &new.digest));
     let (read, files) = store.org_version(1).await.unwrap().unwrap();
     assert_eq!((read.digest, read.by, read.source), (added.digest, new.by, OrgSource::Files));
@@ -33,14 +41,17 @@ pub async fn a_version_is_kept_with_its_files(home: &Home) {
 pub async fn the_same_organisation_makes_no_new_version(home: &Home) {
     let store = home.open().await;
     for (text, number) in [("a", 1), ("a", 1), ("b", 2), ("a", 3), ("a", 3)] {
-        let added = store.add_org_version(&version(text, OrgSource::Api)).await.unwrap();
+        let added = store.add_org_version(&version(text, OrgSource::Api), entry).await.unwrap();
         assert_eq!(added.number, number, "{text}");
     }
+    let audited = store.audit_page(&AuditFilter::default(), None, 10).await.unwrap();
+    let of = |it: &chancery_store::audit::Kept| it.link().unwrap().entry.reference.unwrap();
+    assert_eq!(audited.iter().map(of).collect::<Vec<_>>(), ["3", "2", "1"]);
     assert_eq!(numbers(&store, None).await, [3, 2, 1]);
     assert_eq!(numbers(&store, Some(3)).await, [2, 1]);
     assert_eq!(store.newest_org_version_found().await.unwrap(), None);
-    store.add_org_version(&version("c", OrgSource::BuiltIn)).await.unwrap();
-    store.add_org_version(&version("d", OrgSource::Api)).await.unwrap();
+    store.add_org_version(&version("c", OrgSource::BuiltIn), entry).await.unwrap();
+    store.add_org_version(&version("d", OrgSource::Api), entry).await.unwrap();
     assert_eq!(store.newest_org_version_found().await.unwrap().unwrap().number, 4);
     assert_eq!(store.newest_org_version().await.unwrap().unwrap().number, 5);
 }
@@ -54,10 +65,13 @@ pub async fn versions_that_come_at_once_have_numbers_of_their_own(home: &Home) {
     let store = home.open().await;
     let other = home.another(&store).await;
     let texts: Vec<String> = (0..20).map(|it| format!("text {it}")).collect();
-    let adding = texts.iter().enumerate().map(|(place, text)| {
-        let store = if place % 2 == 0 { &store } else { &other };
-        async move { store.add_org_version(&version(text, OrgSource::Api)).await.unwrap().number }
-    });
+    let adding =
+        texts.iter().enumerate().map(|(place, text)| {
+            let store = if place % 2 == 0 { &store } else { &other };
+            async move {
+                store.add_org_version(&version(text, OrgSource::Api), entry).await.unwrap().number
+            }
+        });
     let mut numbers = futures_util::future::join_all(adding).await;
     numbers.sort_unstable();
     assert_eq!(numbers, (1..=20).collect::<Vec<u64>>());

@@ -132,7 +132,9 @@ pub async fn a_run_that_is_asked_about_twice(home: &Home) {
     let batch = vec![proposed(&[("a", RequireApproval), ("b", RequireApproval)], 3)];
     let recover = PermissionRequested {
         message: MessageId(uuid::Uuid::from_u128(3)),
-        call: Arc::new(Call { id: "a".into(), tool: "act".into(), arguments: json!({}) }),
+        call: "a".into(),
+        tool: "act".to_owned(),
+        arguments: json!({}),
         ruling: RequireHuman,
         reasons: vec![],
         request: request(RequestKind::Recover),

@@ -49,7 +49,7 @@ fn settles(event: &Event) -> Option<CallId> {
     match event {
         Event::CallEnded(it) => Some(it.call.clone()),
         Event::CallRetried(it) => Some(it.call.clone()),
-        Event::PermissionRequested(it) => Some(it.call.id.clone()),
+        Event::PermissionRequested(it) => Some(it.call.clone()),
         Event::WaitBegan(it) => Some(it.call.clone()),
         _ => None,
     }
@@ -69,7 +69,7 @@ pub fn orphans_surfaced(
                 _ => "finished",
             }),
             Event::CallRetried(e) if e.call == orphan.call => Some("retried"),
-            Event::PermissionRequested(e) if e.call.id == orphan.call => Some("asked"),
+            Event::PermissionRequested(e) if e.call == orphan.call => Some("asked"),
             // Given up after too many tries: the run fails with it.
             Event::Failed(_) => Some("failed"),
             Event::Cancelled(_) => Some("cancelled"),
