@@ -5,6 +5,7 @@
 
 mod context;
 mod draft;
+mod engine;
 mod example;
 mod literals;
 mod load;
@@ -13,14 +14,12 @@ mod reads;
 mod schema;
 mod shape;
 mod source;
-mod value;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, LazyLock};
 
 use cedar_policy::{
-    Authorizer, Entities, Entity, EntityId, EntityTypeName, EntityUid, Policy, PolicySet, Request,
-    RestrictedExpression,
+    Entities, Entity, EntityId, EntityTypeName, EntityUid, Request, RestrictedExpression,
 };
 use chancery_domain::policy::{Reason, Ruling};
 use jiff::Timestamp;
@@ -30,6 +29,7 @@ use serde_json::Value;
 pub use draft::Mistake;
 pub use literals::{Contacts, Literals};
 
+use engine::{Call, Condition};
 use reads::Reads;
 use shape::Fields;
 
@@ -124,7 +124,7 @@ struct Rule {
     label: String,
     outcome: Ruling,
     detail: String,
-    policy: Policy,
+    condition: Condition,
     reads: Reads,
 }
 
@@ -133,8 +133,6 @@ struct Rule {
 struct Governed {
     fields: Arc<Fields>,
     rules: Vec<Arc<Rule>>,
-    /// The same rules; each one's id is its place in the list.
-    policies: PolicySet,
     reads: Reads,
     action: EntityUid,
     resource: EntityUid,
@@ -158,7 +156,6 @@ impl Governed {
         Governed {
             fields,
             rules: Vec::new(),
-            policies: PolicySet::new(),
             reads: Reads::default(),
             resource: uid("Tool", tool),
             // Invariant: one entity cannot be there twice, and it stands in no circle.
@@ -168,12 +165,9 @@ impl Governed {
         }
     }
 
-    fn add(&mut self, rule: Arc<Rule>) -> Result<(), String> {
-        let id = cedar_policy::PolicyId::new(self.rules.len().to_string());
-        self.policies.add(rule.policy.new_id(id)).map_err(|error| error.to_string())?;
+    fn add(&mut self, rule: Arc<Rule>) {
         self.reads.merge(&rule.reads);
         self.rules.push(rule);
-        Ok(())
     }
 
     fn speak(&self, facts: &Facts<'_>) -> Vec<Reason> {
@@ -218,20 +212,13 @@ impl Governed {
         let request =
             Request::new(agent, self.action.clone(), self.resource.clone(), context, None)
                 .map_err(|error| error.to_string())?;
-        let answer = Authorizer::new().is_authorized(&request, &self.policies, entities);
-        let at = |id: &str| -> Option<usize> { id.parse().ok() };
-        let matching = answer.diagnostics().reason().map(|id| (at(id.as_ref()), Word::Matches));
-        let erring = answer.diagnostics().errors().map(|error| {
-            let cedar_policy::AuthorizationError::PolicyEvaluationError(error) = error;
-            (at(error.policy_id().as_ref()), Word::Errs(error.inner().to_string()))
-        });
-        let mut words: Vec<_> = matching.chain(erring).collect();
-        words.sort_by_key(|(at, _)| *at);
-        let named = |(at, word): (Option<usize>, Word)| {
-            let rule = at.and_then(|at| self.rules.get(at)).ok_or("a rule has lost its name")?;
-            Ok((&**rule, word))
+        let call = Call::new(&request, entities);
+        let word = |rule: &Rule| match call.matches(&rule.condition) {
+            Ok(true) => Some(Word::Matches),
+            Ok(false) => None,
+            Err(why) => Some(Word::Errs(why)),
         };
-        words.into_iter().map(named).collect()
+        Ok(self.rules.iter().filter_map(|it| Some((&**it, word(it)?))).collect())
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a rule sees of one call. Values are built one by one from the JSON, never read by
 //! Cedar's own JSON parser: an object with the key `__entity` is an object.
 
+use std::cell::LazyCell;
 use std::collections::BTreeSet;
 
 use cedar_policy::Context;
@@ -9,11 +10,11 @@ use jiff::civil::Date;
 use serde_json::{Map, Value};
 
 use super::Facts;
+use super::engine::{self, Cedar};
 use super::literals::{KINDS, Kind, Literals, Sets, Side};
 use super::number::{decimal, whole};
 use super::reads::Part;
 use super::shape::{Field, Fields, Scalar, Shape};
-use super::value::{self, Cedar};
 
 /// Values that rules look at in one call. More is data, not an instruction.
 const VALUES_MAX: usize = 10_000;
@@ -41,15 +42,15 @@ pub(super) fn context(fields: &Fields, part: &Part, facts: &Facts<'_>) -> Result
         unnamed(fields, arguments, "", &mut extra);
         add("extra", make.texts(extra.into_iter())?);
     }
-    let today = facts.now.to_zoned(facts.zone.clone());
+    let today = LazyCell::new(|| facts.now.to_zoned(facts.zone.clone()));
     if let Some(part) = part.under("task") {
-        add("task", task(facts.task, part, today.date()));
+        add("task", task(facts.task, part, || today.date()));
     }
     if let Some(part) = part.under("found") {
         let sets = make.found(arguments, part)?;
         let found = looked_at(part).map(|(name, kind)| (name, sets.value(name, kind)));
         let dates = part.under("dates").map(|_| ("dates", dates(&sets, today.date())));
-        add("found", value::record(found.chain(dates)));
+        add("found", engine::record(found.chain(dates)));
     }
     if part.under("said").is_some() {
         let said = make.said(arguments, facts.task)?;
@@ -66,14 +67,14 @@ pub(super) fn context(fields: &Fields, part: &Part, facts: &Facts<'_>) -> Result
             add(name, make.text(text)?);
         }
     }
-    Ok(value::context(pairs))
+    Ok(engine::context(pairs))
 }
 
-fn task(task: &Literals, part: &Part, today: Date) -> Cedar {
+fn task(task: &Literals, part: &Part, today: impl FnOnce() -> Date) -> Cedar {
     let known = looked_at(part).map(|(name, _)| (name, task.value(name)));
     let words = part.under("words").map(|_| ("words", task.value("words")));
-    let dates = part.under("dates").map(|_| ("dates", dates(task.sets(), today)));
-    value::record(known.chain(words).chain(dates))
+    let dates = part.under("dates").map(|_| ("dates", dates(task.sets(), today())));
+    engine::record(known.chain(words).chain(dates))
 }
 
 /// The kinds of literals that are looked at, and are the same every day.
@@ -83,7 +84,7 @@ fn looked_at(part: &Part) -> impl Iterator<Item = (&'static str, Kind)> {
 }
 
 fn dates(sets: &Sets, today: Date) -> Cedar {
-    value::set(sets.dates.iter().flat_map(|it| it.dates(today)).map(|it| value::text(&it)))
+    engine::set(sets.dates.iter().flat_map(|it| it.dates(today)).map(|it| engine::text(&it)))
 }
 
 fn time(facts: &Facts<'_>, today: &Zoned, part: &Part) -> Result<Cedar, String> {
@@ -94,17 +95,17 @@ fn time(facts: &Facts<'_>, today: &Zoned, part: &Part) -> Result<Cedar, String> 
         ("weekday", today.weekday().to_monday_one_offset()),
     ] {
         if part.under(name).is_some() {
-            pairs.push((name, value::long(number.into())));
+            pairs.push((name, engine::long(number.into())));
         }
     }
     if part.under("now").is_some() {
         let now = facts.now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-        pairs.push(("now", value::datetime(&now)?));
+        pairs.push(("now", engine::datetime(&now)?));
     }
     if part.under("date").is_some() {
-        pairs.push(("date", value::text(&today.date().to_string())));
+        pairs.push(("date", engine::text(&today.date().to_string())));
     }
-    Ok(value::record(pairs))
+    Ok(engine::record(pairs))
 }
 
 struct Make {
@@ -126,13 +127,13 @@ impl Make {
 
     fn text(&mut self, text: &str) -> Result<Cedar, String> {
         self.spend(1, text.len())?;
-        Ok(value::text(text))
+        Ok(engine::text(text))
     }
 
     fn texts(&mut self, texts: impl Iterator<Item = impl AsRef<str>>) -> Result<Cedar, String> {
         let texts: Result<Vec<Cedar>, String> =
             texts.map(|text| self.text(text.as_ref())).collect();
-        Ok(value::set(texts?))
+        Ok(engine::set(texts?))
     }
 
     fn record(
@@ -153,7 +154,7 @@ impl Make {
                 }
             }
         }
-        Ok(value::record(pairs))
+        Ok(engine::record(pairs))
     }
 
     fn value(&mut self, field: &Field, value: &Value, part: &Part) -> Result<Cedar, String> {
@@ -163,10 +164,10 @@ impl Make {
             (Shape::Many(of), Value::Array(items)) => {
                 let items: Result<Vec<_>, _> =
                     items.iter().map(|it| self.scalar(*of, it, &field.argument)).collect();
-                Ok(value::set(items?))
+                Ok(engine::set(items?))
             }
             (Shape::Many(of), value) => {
-                Ok(value::set([self.scalar(*of, value, &field.argument)?]))
+                Ok(engine::set([self.scalar(*of, value, &field.argument)?]))
             }
             (Shape::Record(fields), Value::Object(values)) => self.record(fields, values, part),
             (Shape::Rows(columns), Value::Array(rows)) => self.rows(columns, rows, part),
@@ -199,9 +200,9 @@ impl Make {
                     (Some(value), _) => cells.push(self.json(value)?),
                 }
             }
-            pairs.push((&**name, value::set(cells)));
+            pairs.push((&**name, engine::set(cells)));
         }
-        Ok(value::record(pairs))
+        Ok(engine::record(pairs))
     }
 
     fn scalar(&mut self, of: Scalar, value: &Value, argument: &str) -> Result<Cedar, String> {
@@ -209,11 +210,11 @@ impl Make {
         let built = match (of, value) {
             (Scalar::Text, Value::String(text)) => {
                 self.spend(0, text.len())?;
-                Some(value::text(text))
+                Some(engine::text(text))
             }
-            (Scalar::Bool, Value::Bool(it)) => Some(value::bool(*it)),
-            (Scalar::Long, value) => whole(value).map(value::long),
-            (Scalar::Decimal, value) => decimal(value).and_then(|it| value::decimal(&it).ok()),
+            (Scalar::Bool, Value::Bool(it)) => Some(engine::bool(*it)),
+            (Scalar::Long, value) => whole(value).map(engine::long),
+            (Scalar::Decimal, value) => decimal(value).and_then(|it| engine::decimal(&it).ok()),
             _ => None,
         };
         built.ok_or_else(|| match (of, value) {

@@ -5,6 +5,7 @@ use chancery_domain::policy::Ruling;
 use miette::Diagnostic;
 
 use super::Rule;
+use super::engine::Condition;
 use super::example::{self, Example, Expected};
 use super::reads::Reads;
 use super::schema::{self, Catalogue};
@@ -121,7 +122,7 @@ pub(super) fn draft<'a>(
         }
     };
     let on = on(&policy);
-    let rule = Rule { label, outcome, detail, policy, reads };
+    let rule = Rule { label, outcome, detail, condition: Condition::of(policy), reads };
     Some(Draft { file, text, piece, rule, on, examples })
 }
 

@@ -74,7 +74,7 @@ impl Example {
             return Err(format!("`{tool}` has no argument `{name}`"));
         }
         let mut governed = Governed::new(tool, super::schema::group(tool), fields.clone().into());
-        governed.add(rule.clone())?;
+        governed.add(rule.clone());
         let words = match &self.words {
             None => &[][..],
             Some(Words::One(one)) => std::slice::from_ref(one),

@@ -10,8 +10,8 @@ mod scan;
 
 use std::collections::BTreeSet;
 
+use super::engine::{self, Cedar};
 use super::number::in_units;
-use super::value::{self, Cedar};
 
 pub(super) use amount::UNIT;
 pub(super) use date::Day;
@@ -107,7 +107,7 @@ impl Literals {
         let lasting = KINDS.into_iter().filter(|it| it.1 != Kind::Dates);
         let mut values: Vec<_> =
             lasting.map(|(name, kind)| (name, sets.value(name, kind))).collect();
-        values.push(("words", value::text(&words)));
+        values.push(("words", engine::text(&words)));
         Literals { folded, sets, values }
     }
 
@@ -115,7 +115,7 @@ impl Literals {
     /// means depends on today.
     pub(super) fn value(&self, name: &str) -> Cedar {
         let known = self.values.iter().find(|it| it.0 == name);
-        known.map_or_else(|| value::set([]), |it| it.1.clone())
+        known.map_or_else(|| engine::set([]), |it| it.1.clone())
     }
 
     pub(super) fn sets(&self) -> &Sets {
@@ -162,7 +162,7 @@ impl Sets {
 
     /// One kind, as a rule sees it.
     pub fn value(&self, name: &str, kind: Kind) -> Cedar {
-        let texts = |it: &BTreeSet<String>| value::set(it.iter().map(|it| value::text(it)));
+        let texts = |it: &BTreeSet<String>| engine::set(it.iter().map(|it| engine::text(it)));
         match kind {
             Kind::Emails => texts(&self.emails),
             Kind::Urls => texts(&self.urls),
@@ -170,15 +170,15 @@ impl Sets {
             Kind::Quoted => texts(&self.quoted),
             Kind::Files => texts(&self.files),
             // Without a day to look from there are none: see `Day::dates`.
-            Kind::Dates => value::set([]),
+            Kind::Dates => engine::set([]),
             Kind::Amounts if name == "whole_amounts" => {
                 let whole = self.amounts.iter().filter(|it| *it % UNIT == 0);
-                value::set(whole.map(|it| value::long(it / UNIT)))
+                engine::set(whole.map(|it| engine::long(it / UNIT)))
             }
             // Every one of them fits: they are ten-thousandths already.
-            Kind::Amounts => {
-                value::set(self.amounts.iter().filter_map(|it| value::decimal(&in_units(*it)).ok()))
-            }
+            Kind::Amounts => engine::set(
+                self.amounts.iter().filter_map(|it| engine::decimal(&in_units(*it)).ok()),
+            ),
         }
     }
 }
@@ -196,10 +196,10 @@ pub struct Contacts(Cedar);
 impl Contacts {
     pub fn of(contacts: impl IntoIterator<Item = impl AsRef<str>>) -> Contacts {
         let spelled = contacts.into_iter().flat_map(|it| {
-            let (lower, written) = (it.as_ref().to_ascii_lowercase(), value::text(it.as_ref()));
-            [value::text(&lower), written]
+            let (lower, written) = (it.as_ref().to_ascii_lowercase(), engine::text(it.as_ref()));
+            [engine::text(&lower), written]
         });
-        Contacts(value::set(spelled))
+        Contacts(engine::set(spelled))
     }
 
     pub(super) fn value(&self) -> Cedar {
@@ -209,7 +209,7 @@ impl Contacts {
 
 impl Default for Contacts {
     fn default() -> Contacts {
-        Contacts(value::set([]))
+        Contacts(engine::set([]))
     }
 }
 

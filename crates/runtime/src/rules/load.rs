@@ -53,7 +53,7 @@ pub(super) fn load<'a>(
 fn twice(drafts: &[Draft<'_>], mistakes: &mut Vec<Mistake>) {
     let mut seen: HashMap<&str, &Draft<'_>> = HashMap::new();
     for draft in drafts {
-        let Some(id) = draft.rule.policy.annotation("id") else { continue };
+        let Some(id) = draft.rule.condition.policy().annotation("id") else { continue };
         match seen.get(id) {
             Some(first) => {
                 let hint = format!("the other one is `{}`", first.rule.label);
@@ -69,7 +69,7 @@ fn twice(drafts: &[Draft<'_>], mistakes: &mut Vec<Mistake>) {
 fn validate(schema: Schema, drafts: &[Draft<'_>], tools: &Catalogue, mistakes: &mut Vec<Mistake>) {
     let mut set = PolicySet::new();
     for (place, draft) in drafts.iter().enumerate() {
-        let policy = draft.rule.policy.new_id(PolicyId::new(place.to_string()));
+        let policy = draft.rule.condition.policy().new_id(PolicyId::new(place.to_string()));
         if let Err(error) = set.add(policy) {
             mistakes.push(draft.mistake(draft.piece.start, error.to_string(), None));
         }
@@ -150,8 +150,8 @@ fn assemble(
             }
         }
         for tool in &on {
-            if let Some(Err(why)) = governed.get_mut(tool).map(|it| it.add(rule.clone())) {
-                mistakes.push(Mistake::at(file, text, piece.start, why, None));
+            if let Some(governed) = governed.get_mut(tool) {
+                governed.add(rule.clone());
             }
         }
     }

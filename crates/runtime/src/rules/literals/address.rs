@@ -41,16 +41,15 @@ pub(super) fn emails(text: &str, side: Side, into: &mut BTreeSet<String>) -> Roo
 }
 
 pub(super) fn urls(text: &str, side: Side, into: &mut BTreeSet<String>) -> Room {
-    // Without either there is no link, and most texts are without.
-    if !text.contains('.') && !text.contains("://") {
-        return Room::Left;
-    }
-    let mut rest = text;
-    while let Some(start) = rest.find(|it: char| it.is_ascii() && is_link(it as u8)) {
-        let before = rest[..start].chars().next_back();
-        let token = first_run(&rest[start..], usize::MAX, is_link);
-        rest = &rest[start + token.len()..];
-        let after = rest.chars().next();
+    let mut done = 0;
+    while let Some(mark) = text[done..].find(['.', ':']) {
+        // Invariant: a token begins after the last one, so that nothing is read twice.
+        let head = last_run(&text[done..done + mark], usize::MAX, is_link);
+        let start = done + mark - head.len();
+        let token = first_run(&text[start..], usize::MAX, is_link);
+        done = start + token.len();
+        let before = text[..start].chars().next_back();
+        let after = text[done..].chars().next();
         let mut found = Vec::new();
         links(token, Around { before, after, side }, &mut found);
         let spelled = found.into_iter().flat_map(|it| {
@@ -169,7 +168,7 @@ fn is_host(it: u8) -> bool {
 }
 
 fn is_link(it: u8) -> bool {
-    it.is_ascii_alphanumeric() || b"!#$%&'()*+,-./:;=?@[]_~".contains(&it)
+    matches!(it, b'!' | b'#'..=b';' | b'=' | b'?'..=b'[' | b']' | b'_' | b'a'..=b'z' | b'~')
 }
 
 /// The run at the beginning of a text. Only for characters of one byte.
