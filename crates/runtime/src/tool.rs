@@ -117,8 +117,10 @@ pub struct Tools {
     by_name: BTreeMap<String, Registered>,
     /// Filled at most once each, by sources that were not there at the start; with what the
     /// names of their tools begin with.
-    later: Vec<(String, Arc<OnceLock<BTreeMap<String, Registered>>>)>,
+    later: Vec<(String, Place)>,
 }
+
+type Place = Arc<OnceLock<BTreeMap<String, Registered>>>;
 
 /// A place in a registry for tools that arrive after it was built.
 #[derive(Debug)]

@@ -55,7 +55,7 @@ impl Store {
             }
         };
         self.execute(sql, params).await?;
-        if notice.id % 256 == 0 {
+        if notice.id.is_multiple_of(256) {
             self.execute(
                 "DELETE FROM deliveries WHERE id <= (SELECT max(id) FROM deliveries) - $1",
                 vec![Param::Int(KEPT)],

@@ -90,7 +90,8 @@ impl World {
         let tool = |n: usize| format!("kind{}_tool_{n}", n % 10);
         let role = |n: usize| {
             let mut role = Role::unlimited(&format!("role_{n}"));
-            let named = (0..tools).filter(|it| (it + n) % 4 == 0).map(|it| tool(it).into());
+            let named =
+                (0..tools).filter(|it| (it + n).is_multiple_of(4)).map(|it| tool(it).into());
             role.tools = Some(named.chain([format!("kind{}_*", n % 10).into()]).collect());
             role.deny_tools = vec![tool(n % tools).into()];
             role
