@@ -5,6 +5,7 @@ mod authority;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::audit::{Anchor, Entry, Verified};
 use crate::problem::Problem;
 use crate::run::{CreateRun, Event, Run, Signal, Speak, Tree};
 use crate::token::{MadeToken, NewToken, Token};
@@ -100,6 +101,35 @@ impl Client {
 
     pub async fn revoke_token(&self, id: &str) -> Result<Token, ClientError> {
         self.post(&format!("/api/tokens/{}/revoke", segment(id)), &serde_json::json!({})).await
+    }
+
+    pub async fn audit(&self, query: &[(&str, String)]) -> Result<Page<Entry>, ClientError> {
+        let url = format!("{}/api/audit", self.base);
+        self.send(self.http.get(url).query(query)).await
+    }
+
+    pub async fn audit_entry(&self, id: &str) -> Result<Entry, ClientError> {
+        self.get(&format!("/api/audit/{}", segment(id))).await
+    }
+
+    /// The lines of an export as they are sent.
+    pub async fn audit_export(
+        &self,
+        query: &[(&str, String)],
+    ) -> Result<reqwest::Response, ClientError> {
+        let url = format!("{}/api/audit/export", self.base);
+        self.answer(self.http.get(url).query(query)).await
+    }
+
+    /// The anchor is `SEQ:HASH`.
+    pub async fn audit_verify(&self, anchor: Option<&str>) -> Result<Verified, ClientError> {
+        let url = format!("{}/api/audit/verify", self.base);
+        let query: Vec<_> = anchor.iter().map(|it| ("anchor", *it)).collect();
+        self.send(self.http.get(url).query(&query)).await
+    }
+
+    pub async fn audit_anchor(&self) -> Result<Anchor, ClientError> {
+        self.get("/api/audit/anchor").await
     }
 
     /// The live events of a run as they are sent, from after a place in the log.

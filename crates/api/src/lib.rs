@@ -1,6 +1,7 @@
 //! The wire: request and response types, and a typed client. Knows nothing of the domain: what
 //! is here is a promise to those who call us.
 
+pub mod audit;
 #[cfg(feature = "client")]
 pub mod client;
 pub mod object;
@@ -8,6 +9,7 @@ pub mod permission;
 pub mod problem;
 pub mod run;
 pub mod token;
+pub mod webhook;
 
 pub use object::Object;
 pub use problem::{Problem, Problems};

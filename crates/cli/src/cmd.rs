@@ -1,6 +1,7 @@
 //! The commands, a file each.
 
 pub mod approval;
+pub mod audit;
 pub mod bench;
 pub mod can_i;
 pub mod chat;

@@ -81,6 +81,9 @@ enum Command {
     /// Tokens: make, list, revoke
     #[command(subcommand)]
     Token(cmd::token::Command),
+    /// The audit: look at it, carry it away, check it
+    #[command(subcommand)]
+    Audit(cmd::audit::Command),
     /// Settings: show them with their origin, check them
     #[command(subcommand)]
     Config(cmd::config::Command),
@@ -118,6 +121,7 @@ async fn main() -> ExitCode {
         Command::Policy(command) => cmd::policy::run(&global, command).await,
         Command::Chat(args) => cmd::chat::run(&global, args).await,
         Command::Token(command) => cmd::token::run(&global, command).await,
+        Command::Audit(command) => cmd::audit::run(&global, command).await,
         Command::Config(command) => cmd::config::run(&global, command),
         Command::Doctor(args) => cmd::doctor::run(&global, args).await,
         Command::Bench(command) => cmd::bench::run(&global, command).await,

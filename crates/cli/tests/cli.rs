@@ -6,6 +6,8 @@
 mod approvals;
 #[path = "cli/bank.rs"]
 mod bank;
+#[path = "cli/audit.rs"]
+mod audit;
 #[path = "cli/harness.rs"]
 mod harness;
 #[path = "cli/offline.rs"]

@@ -301,11 +301,11 @@ impl Batch<Settled> {
             .map(|slot| &slot.call)
     }
 
-    /// By what a call may run, if it may.
+    /// By what a call may run, or runs.
     pub fn clearance(&self, call: &CallId) -> Option<Clearance> {
         let slot = self.slots.iter().find(|it| it.call.id == *call)?;
         match slot.standing {
-            Standing::Cleared(clearance) => Some(clearance),
+            Standing::Cleared(clearance) | Standing::Started(clearance) => Some(clearance),
             _ => None,
         }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::batch::{BatchError, Permit};
+use crate::batch::{BatchError, Clearance, Permit};
 use crate::event::{CallStarted, Created, Event, PermissionRequested, Recorded, WaitBegan};
 use crate::id::{RunId, WaitKey};
 use crate::run::{Illegal, Run, Wait};
@@ -26,6 +26,8 @@ pub struct History {
     waited: BTreeSet<WaitKey>,
     /// As the store has it: the posture before the staged events.
     before: Posture,
+    /// By what the calls were cleared that the staged events end or refuse, by place in the log.
+    clearances: Vec<(u64, Clearance)>,
 }
 
 /// What to append, and to which state of the log. Not `Clone`: it is appended once.
@@ -37,6 +39,7 @@ pub struct Change {
     events: Vec<Event>,
     before: Posture,
     after: Posture,
+    clearances: Vec<(u64, Clearance)>,
 }
 
 /// What of a run's state the store keeps beside the log, for queries, queue and timers.
@@ -68,8 +71,8 @@ impl History {
             deadline: None,
         };
         let staged = vec![Event::Created(created.clone())];
-        let (created, waited) = (Arc::new(created), BTreeSet::new());
-        History { id, created, seq: 1, run: Run::Pending, staged, waited, before }
+        let (created, run, waited) = (Arc::new(created), Run::Pending, BTreeSet::new());
+        History { id, created, seq: 1, run, staged, waited, before, clearances: vec![] }
     }
 
     pub fn fold(id: RunId, events: &[Recorded]) -> Result<History, FoldError> {
@@ -77,6 +80,9 @@ impl History {
         let illegal = |seq, source| FoldError::Illegal { run: id, seq, source };
         let mut waited = BTreeSet::new();
         let mut run = Run::begin(&first.event).map_err(|it| illegal(1, it))?;
+        // Nothing else begins a run.
+        let Event::Created(created) = &first.event else { return Err(FoldError::Empty(id)) };
+        let created = Arc::new(created.clone());
         let mut seq = 1;
         if first.seq != 1 {
             return Err(FoldError::Gap { run: id, expected: 1, found: first.seq });
@@ -89,9 +95,17 @@ impl History {
             run = run.apply(&it.event).map_err(|source| illegal(it.seq, source))?;
             seq += 1;
         }
-        let Event::Created(created) = &first.event else { return Err(FoldError::Empty(id)) };
-        let (before, created) = (Posture::of(&run), Arc::new(created.clone()));
-        Ok(History { id, created, seq, run, staged: Vec::new(), waited, before })
+        let before = Posture::of(&run);
+        Ok(History {
+            id,
+            created,
+            seq,
+            run,
+            staged: Vec::new(),
+            waited,
+            before,
+            clearances: vec![],
+        })
     }
 
     pub fn id(&self) -> RunId {
@@ -127,9 +141,15 @@ impl History {
 
     fn step(mut self, event: Event) -> Result<(History, Option<Permit>), Illegal> {
         note_key(&mut self.waited, &event)?;
+        let ends = match &event {
+            Event::CallEnded(it) => self.run.clearance(&it.call),
+            Event::CallRefused(it) => self.run.clearance(&it.call),
+            _ => None,
+        };
         let (run, permit) = self.run.step(&event)?;
         self.run = run;
         self.seq += 1;
+        self.clearances.extend(ends.map(|it| (self.seq, it)));
         self.staged.push(event);
         Ok((self, permit))
     }
@@ -149,7 +169,8 @@ impl History {
         let events = std::mem::take(&mut self.staged);
         let expected_seq = self.seq - events.len() as u64;
         let created = self.created.clone();
-        Some(Change { run: self.id, created, expected_seq, events, before, after })
+        let clearances = std::mem::take(&mut self.clearances);
+        Some(Change { run: self.id, created, expected_seq, events, before, after, clearances })
     }
 
     pub fn staged(&self) -> &[Event] {
@@ -178,6 +199,7 @@ impl Change {
         self.run
     }
 
+    /// What the run was made with.
     pub fn created(&self) -> &Created {
         &self.created
     }
@@ -193,6 +215,16 @@ impl Change {
 
     pub fn events(&self) -> &[Event] {
         &self.events
+    }
+
+    /// Whether the event at a place ends a call that ran because somebody said so.
+    pub fn ran_by_grant(&self, seq: u64) -> bool {
+        self.clearances.iter().any(|(at, it)| *at == seq && *it != Clearance::Ruled)
+    }
+
+    /// Whether the event at a place ends or refuses a call that had been cleared.
+    pub fn was_cleared(&self, seq: u64) -> bool {
+        self.clearances.iter().any(|(at, _)| *at == seq)
     }
 
     pub fn before(&self) -> &Posture {

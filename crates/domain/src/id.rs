@@ -108,6 +108,8 @@ made_ids! {
     TokenId = "tok_";
     /// One process that drives runs.
     WorkerId = "wkr_";
+    /// One entry of the audit; what `chancery why` is asked for.
+    AuditId = "aud_";
 }
 
 given_ids! {

@@ -3,7 +3,8 @@
 //! Reading order: [`event`] is everything that can be recorded about a run, [`run`] the one
 //! place that a run changes state, [`batch`] the latch over the calls of one model output,
 //! [`history`] a run folded from its log with the changes that may be appended to it,
-//! [`command`] what may be done to a run from outside, [`policy`] what the rules say about a call.
+//! [`command`] what may be done to a run from outside, [`policy`] what the rules say about a call,
+//! [`audit`] what is kept of it for those who check.
 
 pub mod id;
 
@@ -14,6 +15,7 @@ pub mod batch;
 pub mod command;
 pub mod history;
 
+pub mod audit;
 pub mod org;
 pub mod policy;
 pub mod text;

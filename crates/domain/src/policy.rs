@@ -7,10 +7,12 @@
 mod bounds;
 mod compiled;
 mod explain;
+mod file_scope;
 
 pub use bounds::{Bounds, glob, is_glob};
 pub use compiled::{Delegation, Policy, ToolFacts};
 pub use explain::Verdict;
+pub use file_scope::Access;
 
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::batch::{Batch, BatchError, Gate, Open, Permit, Settled};
+use crate::batch::{Batch, BatchError, Clearance, Gate, Open, Permit, Settled};
 use crate::event::Event;
 use crate::id::{CallId, WaitKey};
 
@@ -170,6 +170,14 @@ impl Run {
         match self {
             Run::Waiting(Wait::Permissions(_)) => Some("permission"),
             Run::Waiting(Wait::Signal { .. }) => Some("signal"),
+            _ => None,
+        }
+    }
+
+    /// By what a call of the batch in hand was cleared, if it was.
+    pub(crate) fn clearance(&self, call: &CallId) -> Option<Clearance> {
+        match self {
+            Run::Running(Work::Execute(batch)) => batch.clearance(call),
             _ => None,
         }
     }

@@ -2,14 +2,19 @@
 //! [`Authority::judge`] asks the one function that rules; the gate, the doors and the command
 //! line all ask it here.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use chancery_domain::event::{Call, Created};
+use chancery_domain::id::{AgentId, RoleId};
 use chancery_domain::org::Org;
 use chancery_domain::policy::{
     Delegation, Fitness, Policy, Question, Reason, Ruling, ToolFacts, Verdict,
 };
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
+use crate::rules::{Contacts, Facts, Literals, Mistake, Rules};
 use crate::tool::Tools;
 
 /// One version, unchanging. A run may meet several in its life, a ruling only one.
@@ -17,6 +22,11 @@ use crate::tool::Tools;
 pub struct Authority {
     policy: Policy,
     tools: Arc<Tools>,
+    /// The operator's own rules over arguments, and the files that they were read from.
+    rules: Rules,
+    rule_files: Arc<[(String, String)]>,
+    /// Whom each role may write to, as the rules see it.
+    contacts: BTreeMap<RoleId, Contacts>,
     /// How many of the sources that come later had come when this was compiled.
     arrived: usize,
 }
@@ -32,10 +42,23 @@ pub struct Case<'c> {
     pub user: &'c str,
     pub delegated: Option<&'c Delegation>,
     pub call: &'c Call,
-    /// What is known of the call beside what its tool's schema says.
-    pub unfit: Option<&'c Fitness>,
+    pub given: Given<'c>,
+    /// Of the person's own words; absent where nobody said any.
+    pub task: Option<&'c Literals>,
+    pub now: Timestamp,
     /// What budgets said.
     pub limits: &'c [Reason],
+}
+
+/// What is known of a call's arguments.
+#[derive(Debug, Clone, Copy)]
+pub enum Given<'c> {
+    /// They are to be held against the tool's schema and the rules.
+    Whole,
+    /// They are none that any tool takes, and why.
+    Unfit(&'c Fitness),
+    /// Nobody gave any: they are left aside.
+    Aside,
 }
 
 /// A ruling with its reasons, deciding ones first.
@@ -46,15 +69,39 @@ pub struct Judgment {
 }
 
 impl Authority {
+    /// An organisation without rules of its own over arguments.
     pub fn new(org: Arc<Org>, tools: Arc<Tools>) -> Authority {
+        Authority::compiled(org, tools, Rules::default(), Arc::new([]))
+    }
+
+    /// With rules over arguments, read from files: each with its name and its text.
+    pub fn under(
+        org: Arc<Org>,
+        tools: Arc<Tools>,
+        rule_files: Arc<[(String, String)]>,
+    ) -> Result<Authority, Vec<Mistake>> {
+        let specs = tools.specs().map(|it| (&*it.name, &it.parameters));
+        let rules = Rules::load_awaiting(&rule_files, specs, &tools.awaited())?;
+        Ok(Authority::compiled(org, tools, rules, rule_files))
+    }
+
+    fn compiled(
+        org: Arc<Org>,
+        tools: Arc<Tools>,
+        rules: Rules,
+        rule_files: Arc<[(String, String)]>,
+    ) -> Authority {
         let arrived = tools.arrived();
+        let contacts = org.roles().map(|it| (it.id.clone(), Contacts::of(it.contacts.keys())));
+        let contacts = contacts.collect();
         let facts = tools.specs().map(|spec| ToolFacts {
             name: spec.name.clone(),
             risk: spec.risk,
             capabilities: spec.capabilities.clone(),
             place: None,
         });
-        Authority { policy: Policy::new(org, facts), tools, arrived }
+        let policy = Policy::new(org, facts);
+        Authority { policy, tools, rules, rule_files, contacts, arrived }
     }
 
     pub fn org(&self) -> &Arc<Org> {
@@ -95,9 +142,16 @@ impl Authority {
     }
 
     fn with_verdict<T>(&self, case: Case<'_>, then: impl FnOnce(Verdict<'_>) -> T) -> T {
-        let fitness = match case.unfit {
-            Some(unfit) => unfit.clone(),
-            None => self.tools.fitness(case.call),
+        let fitness = match case.given {
+            Given::Unfit(unfit) => unfit.clone(),
+            Given::Whole => self.tools.fitness(case.call),
+            Given::Aside if self.tools.spec(&case.call.tool).is_none() => Fitness::UnknownTool,
+            Given::Aside => Fitness::Fits,
+        };
+        let arguments = match case.given {
+            // Rules over arguments speak of what the schema has let through.
+            Given::Whole if fitness == Fitness::Fits => self.on_arguments(&case),
+            _ => Vec::new(),
         };
         then(self.policy.rule(Question {
             agent: case.agent,
@@ -105,9 +159,38 @@ impl Authority {
             tool: &case.call.tool,
             delegated: case.delegated,
             fitness: &fitness,
-            arguments: &[],
+            arguments: &arguments,
             limits: case.limits,
         }))
+    }
+}
+
+impl Authority {
+    /// Whether rules may want to know what the person said.
+    pub fn has_rules(&self) -> bool {
+        !self.rules.is_empty()
+    }
+
+    fn on_arguments(&self, case: &Case<'_>) -> Vec<Reason> {
+        let Some(role) = self.org().role_of(&AgentId::from(case.agent)) else { return Vec::new() };
+        let touched = self.tools.touches(case.call).into_iter();
+        let mut said: Vec<Reason> =
+            touched.filter_map(|(access, path)| role.rule_on_path(access, &path)).collect();
+        if self.has_rules() {
+            let (nothing, nobody) = (Literals::default(), Contacts::default());
+            said.extend(self.rules.speak(&Facts {
+                agent: case.agent,
+                role: role.id.as_str(),
+                user: case.user,
+                tool: &case.call.tool,
+                arguments: &case.call.arguments,
+                task: case.task.unwrap_or(&nothing),
+                contacts: self.contacts.get(&role.id).unwrap_or(&nobody),
+                now: case.now,
+                zone: &TimeZone::UTC,
+            }));
+        }
+        said
     }
 }
 
@@ -122,7 +205,18 @@ impl InForce {
             return current;
         }
         // A server's tools have come since: they are under the same law.
-        let with_all = Authority::new(current.org().clone(), current.tools.clone());
+        let (org, tools) = (current.org().clone(), current.tools.clone());
+        let files = current.rule_files.clone();
+        let with_all = match Authority::under(org.clone(), tools.clone(), files.clone()) {
+            Ok(with_all) => with_all,
+            Err(mistakes) => {
+                // Those that waited for a tool go on denying what they are about.
+                for it in mistakes {
+                    tracing::error!("A rule does not fit a tool that has come: {it}");
+                }
+                Authority::compiled(org, tools, current.rules.clone(), files)
+            }
+        };
         self.replace(with_all)
     }
 

@@ -1,6 +1,6 @@
 //! Where time and new ids come from: the one place of this crate that asks the machine.
 
-use chancery_domain::id::{MessageId, PermissionId, RuleId, RunId, TokenId, WorkerId};
+use chancery_domain::id::{AuditId, MessageId, PermissionId, RuleId, RunId, TokenId, WorkerId};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -31,6 +31,10 @@ pub fn new_worker_id() -> WorkerId {
 
 pub fn new_token_id() -> TokenId {
     TokenId(new_uuid())
+}
+
+pub fn new_audit_id() -> AuditId {
+    AuditId(new_uuid())
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the place that the lint points to")]

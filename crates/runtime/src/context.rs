@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use chancery_domain::event::{CallResult, Created, Decision, Event};
+use chancery_domain::event::{Actor, CallResult, Created, Decision, Event};
 use chancery_domain::id::CallId;
 use chancery_domain::policy::glob;
 use chancery_store::read::Exchange;
@@ -20,12 +20,16 @@ pub struct Context {
     batch_open: bool,
     /// The call whose result a signal will be.
     waiting_call: Option<CallId>,
+    /// What the person said themselves, here and before in the session.
+    persons_words: Vec<String>,
 }
 
 impl Context {
     /// A run's context begins with what was said before in its session, and with its input.
     pub fn new(created: Created, before: Vec<Exchange>) -> Context {
         let mut messages = Vec::with_capacity(before.len() * 2 + 1);
+        let mut persons_words: Vec<String> = before.iter().map(|it| it.input.clone()).collect();
+        persons_words.extend(own_words(&created));
         for Exchange { input, output } in before {
             messages.push(Message::User { text: input });
             messages.push(Message::Assistant { text: output, calls: Vec::new() });
@@ -37,7 +41,13 @@ impl Context {
             overheard: Vec::new(),
             batch_open: false,
             waiting_call: None,
+            persons_words,
         }
+    }
+
+    /// What the person said themselves: no word of an agent, a tool or a document is in it.
+    pub fn persons_words(&self) -> impl Iterator<Item = &str> {
+        self.persons_words.iter().map(String::as_str)
     }
 
     pub fn created(&self) -> &Arc<Created> {
@@ -50,6 +60,11 @@ impl Context {
 
     /// Follows the log by one event.
     pub fn follow(&mut self, event: &Event) {
+        if let Event::UserSpoke(it) = event
+            && is_persons(&it.by)
+        {
+            self.persons_words.push(it.text.clone());
+        }
         match event {
             Event::BatchProposed(it) => {
                 self.batch_open = true;
@@ -107,6 +122,16 @@ impl Context {
     fn result(&mut self, call: CallId, result: CallResult) {
         self.messages.push(Message::Tool { call, result });
     }
+}
+
+/// A child run's goal is put in an agent's words, not in the person's.
+fn own_words(created: &Created) -> Option<String> {
+    (created.parent.is_none() && is_persons(&created.by)).then(|| created.input.clone())
+}
+
+/// A service speaks for the person whose run it is.
+fn is_persons(by: &Actor) -> bool {
+    matches!(by, Actor::User(_) | Actor::Service(_))
 }
 
 /// The tools that a model is shown: those whose ruling, arguments aside, is not Deny, and of

@@ -15,8 +15,9 @@ use chancery_store::rule::Wanted;
 use chancery_store::{Store, StoreError};
 use jiff::Timestamp;
 
-use crate::authority::{Authority, Case, Judgment};
+use crate::authority::{Authority, Case, Given, Judgment};
 use crate::model::RawCall;
+use crate::rules::Literals;
 
 pub use request::{OnExpiry, OnPartialDeny, Terms, arguments_sha256};
 
@@ -29,6 +30,8 @@ pub struct Gatehouse<'g> {
     pub run: RunId,
     pub created: &'g Created,
     pub delegated: Option<Delegation>,
+    /// Of the person's own words; absent where no rule asks for them.
+    pub task: Option<Literals>,
     pub now: Timestamp,
 }
 
@@ -120,7 +123,9 @@ impl Gatehouse<'_> {
             user: self.created.user.as_str(),
             delegated: self.delegated.as_ref(),
             call,
-            unfit,
+            given: unfit.map_or(Given::Whole, Given::Unfit),
+            task: self.task.as_ref(),
+            now: self.now,
             limits: &[],
         })
     }

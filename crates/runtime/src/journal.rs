@@ -1,33 +1,47 @@
 //! A run's log as its worker holds it: folded once, followed event by event, appended to.
 //!
 //! Recording stages an event; [`Journal::commit`] makes all that is staged durable in one
-//! append. What must be durable before what is the runner's to say.
+//! append. What must be durable before what is the runner's to say. What a store that is away
+//! does not take is held until it is back: a result that is known is not to be forgotten.
+
+use std::time::Duration;
 
 use chancery_domain::batch::Permit;
 use chancery_domain::event::{CallStarted, Created, Event, Recorded};
-use chancery_domain::history::{FoldError, History};
+use chancery_domain::history::{Change, FoldError, History};
+use chancery_domain::id::RunId;
 use chancery_domain::run::{Illegal, Run};
 use chancery_store::log::{AppendError, Fence};
 use chancery_store::queue::Lease;
 use chancery_store::read::Exchange;
 use chancery_store::{Store, StoreError};
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
 
 use crate::clock;
 use crate::context::Context;
 
 /// How much of a session a model is reminded of.
 const SESSION_MAX: u32 = 20;
+/// Pauses between two tries to reach the store, from the first to the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
+/// How often that is tried which the store refuses though it is there.
+const REFUSALS_MAX: u32 = 5;
 
 #[derive(Debug)]
 pub struct Journal<'a> {
     store: &'a Store,
     lease: &'a Lease,
+    /// The server stops: nothing is held any longer.
+    stop: CancellationToken,
     /// Absent only after an event was refused, or while the journal is being read again.
     history: Option<History>,
     context: Context,
     /// How many of the context's messages are durable.
     durable_messages: usize,
     before: Vec<Exchange>,
+    /// The run has come further than the place that made it a suspect.
+    is_cleared: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -54,13 +68,24 @@ impl<'a> Journal<'a> {
         store: &'a Store,
         lease: &'a Lease,
         log: &[Recorded],
+        stop: CancellationToken,
     ) -> Result<Journal<'a>, JournalError> {
         let created = beginning(log)?;
         let before = session_before(store, lease, created).await?;
         let history = History::fold(lease.run(), log)?;
         let context = follow(created, before.clone(), log);
         let durable_messages = context.messages().len();
-        Ok(Journal { store, lease, history: Some(history), context, durable_messages, before })
+        let history = Some(history);
+        Ok(Journal {
+            store,
+            lease,
+            stop,
+            history,
+            context,
+            durable_messages,
+            before,
+            is_cleared: false,
+        })
     }
 
     pub fn run(&self) -> Result<&Run, JournalError> {
@@ -73,6 +98,11 @@ impl<'a> Journal<'a> {
 
     pub fn lease(&self) -> &'a Lease {
         self.lease
+    }
+
+    /// Whether a suspect has been shown to be none: it need not be driven alone any further.
+    pub fn is_cleared(&self) -> bool {
+        self.is_cleared
     }
 
     pub fn context(&self) -> &Context {
@@ -101,8 +131,9 @@ impl<'a> Journal<'a> {
         loop {
             let history = self.history.as_mut().ok_or(JournalError::Overtaken)?;
             let Some(change) = history.change() else { return Ok(()) };
-            match self.store.append(&change, Fence::Lease(self.lease), clock::now()).await {
+            match self.append(&change).await {
                 Ok(()) => {
+                    self.is_cleared |= self.lease.is_suspect() && moves(&change);
                     self.durable_messages = self.context.messages().len();
                     return Ok(());
                 }
@@ -113,6 +144,42 @@ impl<'a> Journal<'a> {
                 Err(error) => return Err(JournalError::Append(error)),
             }
         }
+    }
+
+    /// The database's clock.
+    pub async fn database_now(&self) -> Result<Timestamp, JournalError> {
+        let mut hold = self.hold();
+        loop {
+            match self.store.now().await {
+                Ok(now) => return Ok(now),
+                Err(error) => hold.on(error).await?,
+            }
+        }
+    }
+
+    async fn append(&self, change: &Change) -> Result<(), AppendError> {
+        let mut appended = self.store.append(change, Fence::Lease(self.lease), clock::now()).await;
+        let mut hold = self.hold();
+        // What the log says of it is an answer, whatever it is; only the store's errors are none.
+        while let Err(AppendError::Store(error)) = appended {
+            hold.on(error).await?;
+            appended = self.store.append_again(change, self.lease, clock::now()).await;
+        }
+        appended
+    }
+
+    async fn read(&self) -> Result<Vec<Recorded>, StoreError> {
+        let mut hold = self.hold();
+        loop {
+            match self.store.events(self.lease.run(), 0, u32::MAX).await {
+                Ok(log) => return Ok(log),
+                Err(error) => hold.on(error).await?,
+            }
+        }
+    }
+
+    fn hold(&self) -> Hold<'_> {
+        Hold { run: self.lease.run(), stop: &self.stop, tries: 0, pause: PAUSES.0 }
     }
 
     /// Makes durable what the model will read or a person may see. That a batch is closed is
@@ -128,7 +195,7 @@ impl<'a> Journal<'a> {
 
     /// Drops what is staged and reads the log anew.
     pub async fn reread(&mut self) -> Result<(), JournalError> {
-        let log = self.store.events(self.lease.run(), 0, u32::MAX).await?;
+        let log = self.read().await?;
         self.history = Some(History::fold(self.lease.run(), &log)?);
         self.context = follow(beginning(&log)?, self.before.clone(), &log);
         self.durable_messages = self.context.messages().len();
@@ -136,7 +203,7 @@ impl<'a> Journal<'a> {
     }
 
     async fn stage_again(&mut self, staged: &[Event], known: u64) -> Result<(), JournalError> {
-        let log = self.store.events(self.lease.run(), 0, u32::MAX).await?;
+        let log = self.read().await?;
         let news = &log[(known as usize).min(log.len())..];
         let spoken_to = news.iter().any(|it| matches!(it.event, Event::UserSpoke(_)));
         let answers = staged.iter().any(|it| matches!(it, Event::Completed(_)));
@@ -164,6 +231,44 @@ impl<'a> Journal<'a> {
         self.history = Some(history);
         if fits { Ok(()) } else { Err(JournalError::Overtaken) }
     }
+}
+
+/// How long a run is held that the store cannot take: as long as its lease may be ours there is
+/// no hurry, and when the server stops there is one more try.
+#[derive(Debug)]
+struct Hold<'a> {
+    run: RunId,
+    stop: &'a CancellationToken,
+    tries: u32,
+    pause: Duration,
+}
+
+impl Hold<'_> {
+    /// Returns when it is time to try again. Gives the error back when it is not to be.
+    async fn on(&mut self, error: StoreError) -> Result<(), StoreError> {
+        let refused = matches!(error, StoreError::Failed(_)) && self.tries < REFUSALS_MAX;
+        if self.stop.is_cancelled() || !(refused || error.may_pass()) {
+            return Err(error);
+        }
+        if self.tries == 0 {
+            let run = self.run;
+            tracing::warn!(run.id = %run, %error, "{run} is held until the store is back: {error}");
+        }
+        tokio::select! {
+            () = tokio::time::sleep(self.pause) => {}
+            () = self.stop.cancelled() => {}
+        }
+        self.tries += 1;
+        self.pause = (self.pause * 2).min(PAUSES.1);
+        Ok(())
+    }
+}
+
+/// Whether a run stands elsewhere after a change: what is begun, or begun again, has not come
+/// further. (The store's queue knows a run's place by the same rule.)
+fn moves(change: &Change) -> bool {
+    let begins = |it: &Event| matches!(it, Event::CallStarted(_) | Event::CallRetried(_));
+    !change.events().iter().all(begins)
 }
 
 async fn session_before(

@@ -11,6 +11,7 @@ pub mod courier;
 pub mod gate;
 pub mod journal;
 pub mod model;
+pub mod rules;
 pub mod runner;
 mod timer;
 pub mod tool;

@@ -28,9 +28,13 @@ use crate::context;
 use crate::gate::{self, Again, Gatehouse, OnPartialDeny};
 use crate::journal::{Journal, JournalError};
 use crate::model::Request;
+use crate::rules::Literals;
 use crate::tool::{CallContext, Done, Effect};
 use crate::worker::Pulse;
 use crate::{Parts, UnknownOutcome};
+
+/// For each attempt that a run has, a call may be begun this often: others may be to blame.
+const RETRIES: u32 = 4;
 
 /// What a drive is told while it is under way.
 #[derive(Debug, Clone)]
@@ -39,8 +43,16 @@ pub struct Reins {
     pub halt: CancellationToken,
     /// The server stops: end the step, then hand over.
     pub stop: CancellationToken,
+    /// Another run is to be driven alone: the same.
+    pub aside: CancellationToken,
     /// Whether the worker was heard of lately enough to act on its lease.
     pub pulse: Arc<Pulse>,
+}
+
+impl Reins {
+    fn hands_over(&self) -> bool {
+        self.stop.is_cancelled() || self.aside.is_cancelled()
+    }
 }
 
 /// How a drive ended, when nothing went wrong.
@@ -48,7 +60,8 @@ pub struct Reins {
 pub enum Driven {
     /// The run waits or has ended: it holds no lease any more.
     Parked,
-    /// The server stops: the lease is to be given back.
+    /// The server stops, another run is to be driven alone, or this one need not be any more: the
+    /// lease is to be given back.
     Handover,
 }
 
@@ -59,17 +72,19 @@ pub async fn drive(
     log: &[Recorded],
     reins: &Reins,
 ) -> Result<Driven, JournalError> {
-    let mut journal = Journal::open(&parts.store, lease, log).await?;
+    let mut journal = Journal::open(&parts.store, lease, log, reins.stop.clone()).await?;
     if lease.failures() >= parts.limits.attempts {
         give_up(&mut journal, lease.failures())?;
     }
     loop {
         let stepped = match journal.run()? {
             Run::Pending => journal.record(Started {}),
-            Run::Running(_) if reins.stop.is_cancelled() => match journal.commit().await {
-                Ok(()) => return Ok(Driven::Handover),
-                error => error,
-            },
+            Run::Running(_) if reins.hands_over() || journal.is_cleared() => {
+                match journal.commit().await {
+                    Ok(()) => return Ok(Driven::Handover),
+                    error => error,
+                }
+            }
             Run::Running(Work::Generate) => generate(parts, &mut journal, reins).await,
             Run::Running(Work::Execute(batch)) => match batch.next() {
                 None => {
@@ -226,7 +241,7 @@ async fn execute(
                 count(&call.tool, &result);
                 journal.record(CallEnded { call: call.id.clone(), result })?;
             }
-            Done::Wait { key, timeout } => begin_wait(parts, journal, call, key, timeout).await?,
+            Done::Wait { key, timeout } => begin_wait(journal, call, key, timeout).await?,
         }
     }
     Ok(())
@@ -246,7 +261,6 @@ async fn is_still_ours(parts: &Parts, lease: &Lease) -> bool {
 }
 
 async fn begin_wait(
-    parts: &Parts,
     journal: &mut Journal<'_>,
     call: &Call,
     key: WaitKey,
@@ -260,13 +274,13 @@ async fn begin_wait(
     let until = match timeout {
         None => None,
         // By the clock that will judge it. A time past the end of the calendar is no limit.
-        Some(timeout) => parts.store.now().await?.checked_add(timeout).ok(),
+        Some(timeout) => journal.database_now().await?.checked_add(timeout).ok(),
     };
     journal.record(WaitBegan { call: call.id.clone(), correlation_key: key, until })
 }
 
-/// A call that started in an earlier life and never ended. One that ends its worker every time
-/// moves the log with every try, so its tries are counted here.
+/// A call that started in an earlier life and never ended. Whatever the reason is, and though no
+/// failure may have been counted for it, it is not begun for ever.
 async fn settle_unknown(
     parts: &Parts,
     journal: &mut Journal<'_>,
@@ -281,7 +295,9 @@ async fn settle_unknown(
     let unknown = if again { UnknownOutcome::Retry } else { parts.limits.on_unknown_outcome };
     let attempts = tries + 1;
     match unknown {
-        UnknownOutcome::Retry if attempts >= parts.limits.attempts => give_up(journal, attempts),
+        UnknownOutcome::Retry if attempts >= parts.limits.attempts.saturating_mul(RETRIES) => {
+            give_up(journal, attempts)
+        }
         UnknownOutcome::Retry => journal.record(CallRetried { call: id }),
         UnknownOutcome::Fail => {
             let result = gate::refusal_result(&call.tool, &Refusal::Unknown);
@@ -339,6 +355,7 @@ fn gatehouse<'g>(
         run: journal.history()?.id(),
         created,
         delegated: authority.delegation(created),
+        task: authority.has_rules().then(|| Literals::of(journal.context().persons_words())),
         now: clock::now(),
     })
 }

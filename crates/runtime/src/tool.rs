@@ -21,7 +21,7 @@ use async_trait::async_trait;
 use chancery_domain::batch::Permit;
 use chancery_domain::event::{Call, CallResult, RequestKind};
 use chancery_domain::id::{AgentId, RunId, UserId, WaitKey};
-use chancery_domain::policy::{Fitness, Risk};
+use chancery_domain::policy::{Access, Fitness, Risk};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -35,6 +35,11 @@ pub trait Tool: Send + Sync + std::fmt::Debug {
     /// Carries out the call that the permit is for. Bad arguments and failures are results that
     /// the model reads, not errors of ours.
     async fn call(&self, permit: Permit, context: &CallContext) -> Done;
+
+    /// The paths of the workspace that a call touches, by its own arguments.
+    fn touches(&self, _: &Call) -> Vec<(Access, String)> {
+        Vec::new()
+    }
 
     /// What a person who is asked about a call is to see of it, beside its arguments.
     async fn describe(&self, _: &Call) -> Description {
@@ -110,8 +115,9 @@ pub enum Done {
 #[derive(Debug, Default)]
 pub struct Tools {
     by_name: BTreeMap<String, Registered>,
-    /// Filled at most once each, by sources that were not there at the start.
-    later: Vec<Arc<OnceLock<BTreeMap<String, Registered>>>>,
+    /// Filled at most once each, by sources that were not there at the start; with what the
+    /// names of their tools begin with.
+    later: Vec<(String, Arc<OnceLock<BTreeMap<String, Registered>>>)>,
 }
 
 /// A place in a registry for tools that arrive after it was built.
@@ -149,7 +155,7 @@ impl Tools {
     /// Keeps a place for tools whose names will begin with `prefix`.
     pub fn later(&mut self, prefix: &str) -> Later {
         let place = Arc::new(OnceLock::new());
-        self.later.push(place.clone());
+        self.later.push((prefix.to_owned(), place.clone()));
         Later { place: Arc::downgrade(&place), prefix: prefix.to_owned() }
     }
 
@@ -163,7 +169,17 @@ impl Tools {
 
     /// How many of the sources that come later have come.
     pub fn arrived(&self) -> usize {
-        self.later.iter().filter(|it| it.get().is_some()).count()
+        self.later.iter().filter(|it| it.1.get().is_some()).count()
+    }
+
+    /// The paths of the workspace that a call touches.
+    pub fn touches(&self, call: &Call) -> Vec<(Access, String)> {
+        self.get(&call.tool).map(|it| it.tool.touches(call)).unwrap_or_default()
+    }
+
+    /// What the names of tools begin with that have not come yet.
+    pub fn awaited(&self) -> Vec<&str> {
+        self.later.iter().filter(|it| it.1.get().is_none()).map(|it| &*it.0).collect()
     }
 
     /// A call as a person is to see it.
@@ -175,12 +191,12 @@ impl Tools {
     }
 
     fn all(&self) -> impl Iterator<Item = &Registered> {
-        let later = self.later.iter().filter_map(|it| it.get());
+        let later = self.later.iter().filter_map(|it| it.1.get());
         std::iter::once(&self.by_name).chain(later).flat_map(|tools| tools.values())
     }
 
     fn get(&self, name: &str) -> Option<&Registered> {
-        self.by_name.get(name).or_else(|| self.later.iter().find_map(|it| it.get()?.get(name)))
+        self.by_name.get(name).or_else(|| self.later.iter().find_map(|it| it.1.get()?.get(name)))
     }
 
     pub fn offers(&self, shown: impl Fn(&str) -> bool) -> Vec<&ToolOffer> {

@@ -1,31 +1,27 @@
-//! Workers: claim, drive, release. With them go the heartbeat, the rescue of abandoned leases,
-//! the deadlines, and the watch for runs that were ended by another hand.
+//! Workers: claim (`dispatch`), drive, release. With them go the heartbeat and the rescue of
+//! abandoned leases (`pulse`), the deadlines, and the watch for runs that were ended by another
+//! hand.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+mod dispatch;
+mod pulse;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use chancery_domain::id::RunId;
 use chancery_store::queue::{Claimed, Lease, Release};
-use chancery_store::{AppendError, Changed, Store};
+use chancery_store::{AppendError, Changed};
 use tokio::sync::{Semaphore, broadcast};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use self::pulse::Pulse;
 use crate::journal::JournalError;
 use crate::runner::{self, Driven, Reins};
 use crate::{Parts, timer};
-
-/// Claims at one time: enough to keep up, few enough to leave some to others.
-const CLAIM_MAX: usize = 32;
-/// A claim whose answer was lost may have been made, or may be yet for this long.
-const DOUBT: Duration = Duration::from_secs(30);
-/// A heartbeat that failed is tried again soon: the lease runs.
-const BEAT_AGAIN: Duration = Duration::from_millis(200);
-/// Waking is a hint; this often we look without one.
-const POLL: Duration = Duration::from_secs(1);
 
 /// The running workers of this process.
 #[derive(Debug)]
@@ -54,37 +50,6 @@ struct Active {
     halt: CancellationToken,
 }
 
-/// When the heartbeat was last written, by a clock that runs while a process is stopped.
-#[derive(Debug)]
-pub struct Pulse {
-    started: Instant,
-    last_beat_ms: AtomicU64,
-    lease: Duration,
-    /// Where no other process can be, nobody takes a run from this one.
-    alone: bool,
-}
-
-impl Pulse {
-    /// Of a worker that has just been heard of.
-    pub fn new(lease: Duration, store: &Store) -> Pulse {
-        Pulse {
-            started: Instant::now(),
-            last_beat_ms: AtomicU64::new(0),
-            lease,
-            alone: !store.is_shared(),
-        }
-    }
-
-    /// Whether the worker was heard of within the length of its lease.
-    pub fn is_alive(&self) -> bool {
-        if self.alone {
-            return true;
-        }
-        let last = Duration::from_millis(self.last_beat_ms.load(Ordering::Relaxed));
-        self.started.elapsed().saturating_sub(last) < self.lease
-    }
-}
-
 impl Workers {
     /// Starts them. Where no other process can be, whatever an earlier life left is free at once.
     pub async fn start(parts: Parts) -> Result<Workers, chancery_store::StoreError> {
@@ -102,10 +67,10 @@ impl Workers {
             parts,
         });
         let mut tasks = JoinSet::new();
-        tasks.spawn(dispatch(shared.clone()));
+        tasks.spawn(dispatch::dispatch(shared.clone()));
         if store.is_shared() {
-            tasks.spawn(beat(shared.clone()));
-            tasks.spawn(rescue(shared.clone()));
+            tasks.spawn(pulse::beat(shared.clone()));
+            tasks.spawn(pulse::rescue(shared.clone()));
         }
         tasks.spawn(watch(shared.clone()));
         tasks.spawn(timer::fire(store, shared.stop.clone()));
@@ -127,67 +92,17 @@ impl Workers {
     }
 }
 
-async fn dispatch(shared: Arc<Shared>) {
-    let store = &shared.parts.store;
-    let mut doubtful: Option<Instant> = None;
-    loop {
-        if doubtful.is_some_and(|since| since.elapsed() > DOUBT) {
-            doubtful = None;
-        }
-        if doubtful.is_some() {
-            free_lost_claims(&shared).await;
-        }
-        let free = shared.slots.available_permits().min(CLAIM_MAX);
-        let mut full = false;
-        if free > 0 {
-            match store.claim(free as u32).await {
-                Ok(claimed) => {
-                    full = claimed.len() == free;
-                    shared.backlog.store(full, Ordering::Relaxed);
-                    for claim in claimed {
-                        spawn_drive(&shared, claim);
-                    }
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "Runs could not be claimed: {error}");
-                    doubtful = Some(Instant::now());
-                    tokio::time::sleep(Duration::from_millis(200)).await;
-                }
-            }
-        } else {
-            shared.backlog.store(true, Ordering::Relaxed);
-        }
-        if full && shared.slots.available_permits() > 0 && !shared.stop.is_cancelled() {
-            continue;
-        }
-        tokio::select! {
-            () = store.bell().work() => {}
-            () = tokio::time::sleep(POLL) => {}
-            () = shared.stop.cancelled() => return,
-        }
-    }
-}
-
-/// Frees the runs that the store says are ours and that nobody here drives: the answer to their
-/// claim was lost. Only the dispatcher claims, so whatever was claimed and answered is active.
-async fn free_lost_claims(shared: &Shared) {
-    let active: HashSet<RunId> = shared.active().keys().copied().collect();
-    match shared.parts.store.free_all_but(&active).await {
-        Ok(0) => {}
-        Ok(freed) => tracing::warn!(freed, "Freed {freed} runs whose claim was not answered"),
-        Err(error) => tracing::debug!(%error, "Lost claims are not freed yet: {error}"),
-    }
-}
-
-fn spawn_drive(shared: &Arc<Shared>, claimed: Claimed) {
-    // Only the dispatcher takes places, so there is one.
+/// Drives a run in a task of its own, in one of the places that only the dispatcher takes.
+fn spawn_drive(shared: &Arc<Shared>, claimed: Claimed, aside: CancellationToken) {
     let place = shared.slots.clone().try_acquire_owned();
     let (run, attempt) = (claimed.lease.run(), claimed.lease.attempt());
     let halt = CancellationToken::new();
     shared.active().insert(run, Active { attempt, halt: halt.clone() });
+    let (stop, pulse) = (shared.stop.clone(), shared.pulse.clone());
+    let reins = Reins { halt, stop, aside, pulse };
     let shared = shared.clone();
     shared.clone().drives.spawn(async move {
-        drive_one(&shared, claimed, halt).await;
+        drive_one(&shared, claimed, reins).await;
         shared.forget(run, attempt);
         drop(place);
         if shared.backlog.load(Ordering::Relaxed) {
@@ -196,10 +111,9 @@ fn spawn_drive(shared: &Arc<Shared>, claimed: Claimed) {
     });
 }
 
-async fn drive_one(shared: &Arc<Shared>, claimed: Claimed, halt: CancellationToken) {
+async fn drive_one(shared: &Arc<Shared>, claimed: Claimed, reins: Reins) {
     let Claimed { lease, log } = claimed;
-    let run = lease.run();
-    let reins = Reins { halt, stop: shared.stop.clone(), pulse: shared.pulse.clone() };
+    let (run, attempt) = (lease.run(), lease.attempt());
     let log = match log {
         Ok(log) => log,
         Err(error) => {
@@ -227,28 +141,42 @@ async fn drive_one(shared: &Arc<Shared>, claimed: Claimed, halt: CancellationTok
         Ok((Err(error), lease)) => {
             tracing::error!(run.id = %run, %error, "Run {run} could not be driven on: {error}");
             let pause = backoff(lease.failures());
-            give_back(shared, lease, Release::Failure { pause }).await;
+            let how = match is_away(&error) {
+                true => Release::Later { pause },
+                false => Release::Failure { pause },
+            };
+            give_back(shared, lease, how).await;
         }
         // The lease went down with the task: it is rescued by name.
         Err(panic) => {
             tracing::error!(run.id = %run, %panic, "Driving {run} panicked: {panic}");
-            rescue_own(shared, run).await;
+            rescue_own(shared, run, attempt, Release::Failure { pause: backoff(0) }).await;
         }
     }
 }
 
+/// Whether it is the store that is to blame, and not the run.
+fn is_away(error: &JournalError) -> bool {
+    match error {
+        JournalError::Append(AppendError::Store(error)) | JournalError::Store(error) => {
+            error.may_pass()
+        }
+        _ => false,
+    }
+}
+
 async fn give_back(shared: &Shared, lease: Lease, how: Release) {
-    let run = lease.run();
+    let (run, attempt) = (lease.run(), lease.attempt());
     if let Err(error) = shared.parts.store.release(lease, how).await {
         tracing::warn!(run.id = %run, %error, "The lease on {run} could not be given back: {error}");
-        rescue_own(shared, run).await;
+        rescue_own(shared, run, attempt, how).await;
     }
 }
 
 /// Frees a run that this process owns but no longer drives, for as long as that takes.
-async fn rescue_own(shared: &Shared, run: RunId) {
+async fn rescue_own(shared: &Shared, run: RunId, attempt: u64, how: Release) {
     let mut failures = 0;
-    while let Err(error) = shared.parts.store.disown(run, backoff(failures)).await {
+    while let Err(error) = shared.parts.store.disown(run, attempt, how).await {
         tracing::warn!(run.id = %run, %error, "{run} could not be freed yet: {error}");
         tokio::select! {
             () = tokio::time::sleep(backoff(failures)) => {}
@@ -260,60 +188,6 @@ async fn rescue_own(shared: &Shared, run: RunId) {
 
 fn backoff(failures: u32) -> Duration {
     Duration::from_millis(250 << failures.min(8))
-}
-
-async fn beat(shared: Arc<Shared>) {
-    let lease = shared.parts.limits.lease;
-    let mut pause = lease / 4;
-    // Also while the server stops: steps in flight may outlast a lease, and hold it until they end.
-    loop {
-        tokio::time::sleep(pause).await;
-        let began = shared.pulse.started.elapsed();
-        match shared.parts.store.beat(lease).await {
-            Ok(()) => {
-                pause = lease / 4;
-                let was_alive = shared.pulse.is_alive();
-                let began = u64::try_from(began.as_millis()).unwrap_or(u64::MAX);
-                shared.pulse.last_beat_ms.store(began, Ordering::Relaxed);
-                if !was_alive {
-                    tracing::warn!("The lease of this server ran out, and is renewed");
-                    halt_lost(&shared).await;
-                }
-            }
-            Err(error) => {
-                pause = (lease / 4).min(BEAT_AGAIN);
-                tracing::warn!(%error, "The heartbeat failed: {error}");
-            }
-        }
-    }
-}
-
-/// After a time in which this server was not heard of: halts what others have taken over. What
-/// nobody took is still ours; no call of it could start meanwhile, for that needs the store.
-async fn halt_lost(shared: &Shared) {
-    match shared.parts.store.owned().await {
-        Ok(owned) => {
-            for (_, active) in shared.active().iter().filter(|(run, _)| !owned.contains(run)) {
-                active.halt.cancel();
-            }
-        }
-        // Each of them finds out when it writes.
-        Err(error) => tracing::debug!(%error, "What was lost is not known yet: {error}"),
-    }
-}
-
-async fn rescue(shared: Arc<Shared>) {
-    loop {
-        tokio::select! {
-            () = tokio::time::sleep(Duration::from_millis(500)) => {}
-            () = shared.stop.cancelled() => return,
-        }
-        match shared.parts.store.rescue().await {
-            Ok(0) => {}
-            Ok(rescued) => tracing::warn!(rescued, "Took over {rescued} abandoned runs"),
-            Err(error) => tracing::debug!(%error, "No rescue this time: {error}"),
-        }
-    }
 }
 
 /// Halts the runs that were ended by another hand while they are driven here.

@@ -89,6 +89,25 @@ async fn a_quiet_run_does_everything_once() {
     }
 }
 
+/// A store that does not answer for a while costs time and nothing else: what a tool said is held
+/// until it can be written, so that nobody is asked about it and nothing is done twice.
+#[tokio::test(start_paused = true)]
+async fn what_is_known_is_not_forgotten_while_the_store_is_away() {
+    let simulator = Simulator::new().await;
+    for scenario in scripts().into_iter().chain(unknowns()) {
+        let quiet = simulator.play(&scenario, |_| None).await.unwrap();
+        for point in 0.. {
+            let mut plan = vec![(point, Fault::Away)];
+            let played = simulator.play(&scenario, |_| plan.pop()).await;
+            let report = played.unwrap_or_else(|wrong| panic!("{point} of {scenario:?}: {wrong}"));
+            if report.faults == 0 {
+                break;
+            }
+            assert_eq!(report, Report { faults: 1, ..quiet.clone() }, "{point} of {scenario:?}");
+        }
+    }
+}
+
 /// A call that takes its server down every time is not tried for ever, though every try moves
 /// the log.
 #[tokio::test]
@@ -177,7 +196,7 @@ fn number(variable: &str, otherwise: u64) -> u64 {
 
 /// `CHANCERY_SIM_EVENTS` is how many events are to be recorded, `CHANCERY_SIM_SEED` the game to
 /// begin with: a failure names the seed of its game, and that seed alone plays it again.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn heavy_random_faults_at_random_points() {
     let simulator = Simulator::new().await;
     let budget = number("CHANCERY_SIM_EVENTS", 15_000);

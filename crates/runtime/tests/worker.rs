@@ -1,13 +1,17 @@
-//! Workers as a whole: what they do with a lease that they lose.
+//! Workers as a whole: what they do with a lease that they lose, and without their store.
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use chancery_runtime::{Limits, UnknownOutcome, worker::Workers};
+use chancery_domain::history::History;
+use chancery_domain::id::RunId;
+use chancery_runtime::{Limits, UnknownOutcome, clock, worker::Workers};
 use chancery_store::fault::Fuse;
-use chancery_testkit::conformance::{Home, created, make};
+use chancery_store::{AppendError, Fence, Location, Store};
+use chancery_testkit::conformance::{Home, created, make, spoke};
+use chancery_testkit::postgres::PrivatePostgres;
 use chancery_testkit::simulator::world::{self, Act, World};
 use chancery_testkit::simulator::{Recover, Scenario};
 
@@ -25,20 +29,10 @@ async fn drive_without_a_pulse(home: Home) -> (String, u32) {
     let mut parts = world::parts(&world, &store, &Fuse::never(), &scenario);
     parts.limits = Limits { lease: Duration::from_nanos(1), ..parts.limits };
     let run = make(&store, created("goal")).await;
-    let mut changes = store.bell().changes();
     let workers = Workers::start(parts).await.unwrap();
-    let parked = async {
-        loop {
-            let status = store.run(run).await.unwrap().unwrap().status;
-            if !matches!(&*status, "pending" | "running") {
-                return status;
-            }
-            let _ = changes.recv().await;
-        }
-    };
-    let parked = tokio::time::timeout(Duration::from_secs(20), parked).await;
+    let status = rest(&store, run).await;
     workers.stop(Duration::from_secs(5)).await;
-    (parked.unwrap_or("stranded".to_owned()), world.effects().values().sum())
+    (status, world.effects().values().sum())
 }
 
 /// Alone on its store, a worker can lose its runs to nobody, however long it was silent.
@@ -57,4 +51,64 @@ async fn a_worker_without_a_pulse_neither_strands_its_runs_nor_acts_twice() {
         matches!((&*status, effects), ("completed", 1) | ("waiting", 0 | 1)),
         "{status} {effects}"
     );
+}
+
+/// The database is away for longer than a write waits for it, right after a tool has acted. What
+/// the tool said is held, and recorded once when the database is back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn heavy_a_result_outlasts_an_outage_of_any_length() {
+    let mut postgres = PrivatePostgres::start().await;
+    let location = Location::Postgres(postgres.url());
+    let store = Store::open(&location, clock::new_worker_id()).await.unwrap();
+    store.wait_at_most(Duration::from_millis(20));
+    let scenario = Scenario {
+        script: vec![vec![Act::Write], vec![Act::Write]],
+        on_unknown: UnknownOutcome::Ask,
+        recover: Recover::Fail,
+        attempts: 5,
+    };
+    let world = Arc::new(World::default());
+    // Two points of the model, one of the tool; then it has acted.
+    let fuse = Fuse::at(3);
+    let parts = world::parts(&world, &store, &fuse, &scenario);
+    let run = make(&store, created("goal")).await;
+    let mut other = History::fold(run, &store.events(run, 0, 10).await.unwrap()).unwrap();
+    other = other.record(spoke("hm")).unwrap();
+    let word = other.change().unwrap();
+    let workers = Workers::start(parts).await.unwrap();
+    fuse.blown().await;
+    assert_eq!(world.effects().values().sum::<u32>(), 1);
+    postgres.stop().await;
+    fuse.mend();
+    // It goes by the same way as the result, and is told each time that nobody is there.
+    for _ in 0..4 {
+        let answer = store.append(&word, Fence::Outside, clock::now()).await;
+        assert!(matches!(&answer, Err(AppendError::Store(it)) if it.may_pass()), "{answer:?}");
+    }
+    postgres.start_again().await;
+    let status = rest(&store, run).await;
+    workers.stop(Duration::from_secs(5)).await;
+    assert_eq!((&*status, world.effects().values().sum::<u32>()), ("completed", 2));
+    let log = store.events(run, 0, 100).await.unwrap();
+    let kinds: Vec<_> = log.iter().map(|it| it.event.kind()).collect();
+    let count = |kind| kinds.iter().filter(|it| **it == kind).count();
+    assert_eq!((count("tool.started"), count("tool.finished")), (2, 2), "{kinds:?}");
+    assert_eq!(count("permission.requested"), 0, "{kinds:?}");
+}
+
+/// Where a run comes to rest.
+async fn rest(store: &Store, run: RunId) -> String {
+    let mut changes = store.bell().changes();
+    let parked = async {
+        loop {
+            // An error says that the database is away.
+            if let Ok(Some(row)) = store.run(run).await
+                && !matches!(&*row.status, "pending" | "running")
+            {
+                return row.status;
+            }
+            let _ = changes.recv().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), parked).await.unwrap_or("stranded".to_owned())
 }

@@ -126,6 +126,20 @@ impl Caller {
         }
     }
 
+    /// Whose entries of the audit the caller reads, given whom it asked for: people what concerns
+    /// them, operators all of it.
+    pub fn audited(&self, asked: Option<UserId>) -> Result<Option<UserId>> {
+        let forbidden = |detail: &str| Err(ApiError::Forbidden(detail.to_owned()));
+        match self.token.kind {
+            TokenKind::Human if self.token.operator => Ok(asked),
+            TokenKind::Human if asked.as_ref().is_none_or(|it| *it == self.own()) => {
+                Ok(Some(self.own()))
+            }
+            TokenKind::Human => forbidden("only an operator reads what concerns another user"),
+            TokenKind::Service | TokenKind::Agent => forbidden("the audit is for people"),
+        }
+    }
+
     /// On whose behalf the caller acts, given whom it named.
     pub fn acts_for(&self, named: Option<&str>) -> Result<UserId> {
         self.sees()?;
@@ -136,6 +150,19 @@ impl Caller {
             Some(_) => {
                 Err(ApiError::Forbidden("only an operator acts for another user".to_owned()))
             }
+        }
+    }
+
+    /// For whom a ruling on an agent's call is asked. An agent asks about itself alone.
+    pub fn asks_for(&self, named: Option<&str>, agent: &AgentId) -> Result<UserId> {
+        match self.token.kind {
+            TokenKind::Agent if self.token.name != agent.as_str() => {
+                Err(ApiError::Forbidden("an agent asks about its own calls".to_owned()))
+            }
+            // An agent's token says for which agent, not for which person.
+            TokenKind::Agent => Ok(UserId::from(named.unwrap_or(&self.token.name))),
+            TokenKind::Service if named.is_some() => Ok(UserId::from(named.unwrap_or_default())),
+            _ => self.acts_for(named),
         }
     }
 

@@ -17,13 +17,16 @@ use serde::{Deserialize, Serialize};
 pub use layer::{ConfigError, Layers, Origin, load};
 pub use model::{ModelConfig, Provider, build_models, describe_models};
 pub use permissions::PermissionsConfig;
-pub use webhook::WebhookConfig;
+pub use webhook::{WebhookConfig, WebhookFormat};
 
 /// Everything that can be set. Unknown keys are refused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     pub listen: SocketAddr,
+    /// Where people reach this server, if it is not where it listens: links begin with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub public_url: Option<String>,
     /// Where everything is kept that is not in a PostgreSQL.
     pub data: PathBuf,
     /// A `postgres://` URL; without one, SQLite in the data directory.
@@ -40,6 +43,7 @@ pub struct Config {
     pub limits: LimitsConfig,
     pub tools: ToolsConfig,
     pub permissions: PermissionsConfig,
+    pub audit: AuditConfig,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
     pub models: BTreeMap<String, ModelConfig>,
@@ -77,6 +81,21 @@ pub enum OnUnknownOutcome {
     Retry,
 }
 
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AuditConfig {
+    /// What becomes of calls that are allowed without a word: `count` or `record`.
+    pub allows: Allows,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Allows {
+    #[default]
+    Count,
+    Record,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Isolation {
@@ -94,6 +113,7 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             listen: SocketAddr::from(([127, 0, 0, 1], 7717)),
+            public_url: None,
             data: PathBuf::from("chancery-data"),
             database: None,
             org: None,
@@ -102,6 +122,7 @@ impl Default for Config {
             limits: LimitsConfig::default(),
             tools: ToolsConfig::default(),
             permissions: PermissionsConfig::default(),
+            audit: AuditConfig::default(),
             isolation: None,
             models: BTreeMap::new(),
             tiers: BTreeMap::new(),

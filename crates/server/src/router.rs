@@ -17,7 +17,9 @@ use crate::config::PermissionsConfig;
 use crate::document::{self, Document};
 use crate::error::ApiError;
 use crate::metrics::Metrics;
-use crate::routes::{health, permissions, runs, signals, tokens};
+use crate::routes::{
+    audit, authorize, health, permissions, rules, runs, signals, tokens, webhooks,
+};
 
 /// What handlers work with.
 #[derive(Debug, Clone)]
@@ -53,8 +55,17 @@ pub fn router(app: App) -> Router {
         .routes(routes!(permissions::list))
         .routes(routes!(permissions::show))
         .routes(routes!(permissions::decide))
+        .routes(routes!(authorize::authorize))
+        .routes(routes!(rules::list))
+        .routes(routes!(rules::show, rules::revoke))
         .routes(routes!(tokens::make, tokens::list))
         .routes(routes!(tokens::revoke))
+        .routes(routes!(webhooks::deliveries))
+        .routes(routes!(audit::list))
+        .routes(routes!(audit::export))
+        .routes(routes!(audit::verify))
+        .routes(routes!(audit::anchor))
+        .routes(routes!(audit::show))
         .split_for_parts();
     router
         .merge(document::page(document))

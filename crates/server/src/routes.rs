@@ -1,7 +1,11 @@
 //! The handlers, a file for each thing that they are about.
 
+pub mod audit;
+pub mod authorize;
 pub mod health;
 pub mod permissions;
+pub mod rules;
 pub mod runs;
 pub mod signals;
 pub mod tokens;
+pub mod webhooks;

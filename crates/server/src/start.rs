@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use chancery_domain::event::Actor;
 use chancery_runtime::authority::{Authority, InForce};
 use chancery_runtime::courier::deliver;
 use chancery_runtime::tool::config::{Place, Report, build};
@@ -62,6 +63,8 @@ pub async fn start(
     let environment = environment.into_iter().collect();
     let bootstrap = tokens::given(&environment)?;
     let models = build_models(config, &environment)?;
+    // What is missing is said before anything is begun.
+    config.subscribers("", &environment)?;
     let (org, tools_config) = organisation::load(config.org.as_deref())?;
     let store = Store::open(&config.location(), clock::new_worker_id()).await?;
     let bound = TcpListener::bind(config.listen).await;
@@ -90,11 +93,12 @@ pub async fn start(
         // A server that was killed left its token behind; nobody else uses this directory.
         revoke(&store, &local.left_token()).await;
     }
-    let (local_token, _) = tokens::make(&store, TokenKind::Human, "operator", true, true).await?;
+    let (local_token, _) =
+        tokens::make(&store, TokenKind::Human, "operator", true, true, Actor::System).await?;
     let local = local.write(address, &local_token)?;
 
-    let (subscriptions, addresses) = config.subscriptions();
-    store.subscribe(subscriptions);
+    store.subscribe(config.subscriptions());
+    let subscribers = config.subscribers(&url(address), &environment)?;
     let parts = Parts {
         store: store.clone(),
         authority: authority.clone(),
@@ -104,7 +108,7 @@ pub async fn start(
     };
     let workers = Workers::start(parts).await?;
     let stop = CancellationToken::new();
-    tokio::spawn(deliver(store.clone(), addresses, stop.clone()));
+    tokio::spawn(deliver(store.clone(), subscribers, stop.clone()));
     let app = App {
         store: store.clone(),
         authority,
@@ -138,7 +142,7 @@ impl Running {
 /// Best effort: a store that is away keeps a token whose secret nobody has any more.
 async fn revoke(store: &Store, secret: &str) {
     if let Ok(Some(token)) = store.token_by_digest(tokens::digest(secret)).await {
-        let _ = store.revoke_token(token.id, clock::now()).await;
+        let _ = tokens::revoke(store, &token, Actor::System).await;
     }
 }
 

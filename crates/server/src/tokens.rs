@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use chancery_api::token::{MadeToken, NewToken};
-use chancery_domain::id::{AgentId, TokenId};
+use chancery_domain::audit::{Entry, kind};
+use chancery_domain::event::Actor;
+use chancery_domain::id::{AgentId, TokenId, UserId};
 use chancery_domain::org::Org;
 use chancery_runtime::clock;
 use chancery_store::token::{Token, TokenKind};
 use chancery_store::{Store, StoreError};
+use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use crate::config::ConfigError;
@@ -18,7 +21,12 @@ use crate::extract::{bad_request, check_name};
 pub const SECRET_MAX: usize = 512;
 
 /// Makes the token that was asked for, if there can be such a one.
-pub async fn make_as_asked(store: &Store, org: &Org, asked: &NewToken) -> Result<MadeToken> {
+pub async fn make_as_asked(
+    store: &Store,
+    org: &Org,
+    asked: &NewToken,
+    by: Actor,
+) -> Result<MadeToken> {
     let NewToken { name, operator, approve, .. } = asked;
     let kind = match &*asked.kind {
         "human" => TokenKind::Human,
@@ -33,22 +41,49 @@ pub async fn make_as_asked(store: &Store, org: &Org, asked: &NewToken) -> Result
     if kind != TokenKind::Human && *operator || kind == TokenKind::Agent && *approve {
         return Err(bad_request(format!("a token of kind `{}` cannot hold that", asked.kind)));
     }
-    let (token, id) = make(store, kind, name, *operator, *approve).await?;
+    let (token, id) = make(store, kind, name, *operator, *approve, by).await?;
     Ok(MadeToken { token, id: id.to_string() })
 }
 
 /// Makes a token and answers with its secret, which nothing can show again.
 pub async fn make(
     store: &Store,
-    kind: TokenKind,
+    of: TokenKind,
     name: &str,
     operator: bool,
     approve: bool,
+    by: Actor,
 ) -> std::result::Result<(String, TokenId), StoreError> {
     let secret = format!("chy_{}", clock::new_secret());
-    let token = describe(kind, name, operator, approve);
-    store.add_token(&token, digest(&secret)).await?;
+    let token = describe(of, name, operator, approve);
+    store.add_token(&token, digest(&secret), entry(kind::TOKEN_MADE, &token, by)).await?;
     Ok((secret, token.id))
+}
+
+/// Makes a token worthless.
+pub async fn revoke(
+    store: &Store,
+    token: &Token,
+    by: Actor,
+) -> std::result::Result<bool, StoreError> {
+    store.revoke_token(token.id, clock::now(), entry(kind::TOKEN_REVOKED, token, by)).await
+}
+
+/// What the audit says about a token: never its secret.
+fn entry(kind: &'static str, token: &Token, by: Actor) -> Entry {
+    let of = |kind| (token.kind == kind).then(|| token.name.clone());
+    Entry {
+        user: of(TokenKind::Human).map(UserId),
+        agent: of(TokenKind::Agent).map(AgentId),
+        reference: Some(token.id.to_string()),
+        detail: json!({
+            "kind": token.kind.as_str(),
+            "name": token.name,
+            "operator": token.operator,
+            "approve": token.approve,
+        }),
+        ..Entry::new(clock::new_audit_id(), kind, by)
+    }
 }
 
 /// The operator's token that was set from outside: `CHANCERY_BOOTSTRAP_TOKEN`, or the file that
@@ -80,7 +115,8 @@ pub fn given(
 /// Makes a given string an operator's token, unless it is one already.
 pub async fn bootstrap(store: &Store, secret: &str) -> std::result::Result<(), StoreError> {
     let token = describe(TokenKind::Human, "operator", true, true);
-    store.add_token(&token, digest(secret)).await?;
+    let entry = entry(kind::TOKEN_MADE, &token, Actor::System);
+    store.add_token(&token, digest(secret), entry).await?;
     Ok(())
 }
 

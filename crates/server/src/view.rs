@@ -1,14 +1,17 @@
 //! What the domain and the store say, as the wire says it.
 
+pub mod audit;
+
 use chancery_api::permission::{Link, Permission, Reason, StandingRule};
 use chancery_api::run::{DelegatedPermissions, Event, Run, Tree, Usage, Wait};
-use chancery_api::token;
+use chancery_api::{token, webhook};
 use chancery_domain::command;
 use chancery_domain::event::{Actor, Recorded};
 use chancery_domain::history::History;
 use chancery_domain::id::RunId;
 use chancery_domain::policy::{self, Bounds};
 use chancery_domain::run;
+use chancery_store::delivery;
 use chancery_store::permission::PermissionRow;
 use chancery_store::read::RunRow;
 use chancery_store::rule;
@@ -170,6 +173,19 @@ pub fn standing_rule(rule: rule::StandingRule) -> StandingRule {
         expires_at: rule.expires_at,
         revoked_at: rule.revoked_at,
         revoked_by: rule.revoked_by.as_ref().map(actor),
+    }
+}
+
+pub fn delivery(it: delivery::Delivery) -> webhook::Delivery {
+    webhook::Delivery {
+        delivery: it.notice,
+        subscriber: it.subscriber,
+        topic: it.topic,
+        run_id: it.run.to_string(),
+        seq: it.seq,
+        attempt: it.attempt,
+        at: it.at,
+        error: it.error,
     }
 }
 

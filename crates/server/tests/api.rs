@@ -4,6 +4,8 @@
 
 #[path = "api/access.rs"]
 mod access;
+#[path = "api/audit.rs"]
+mod audit;
 #[path = "api/bad_input.rs"]
 mod bad_input;
 #[path = "api/commands.rs"]

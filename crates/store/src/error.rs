@@ -20,6 +20,13 @@ pub enum StoreError {
     Closed,
 }
 
+impl StoreError {
+    /// Whether the same may work later, without anyone changing what is asked for.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, StoreError::DiskFull | StoreError::Unreachable(_))
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error(
@@ -81,7 +88,8 @@ impl From<deadpool_postgres::PoolError> for StoreError {
 
 /// Whether the same statement may work on a new connection: the connection is gone, the server
 /// is stopping or starting (class 57P), out of connections (53300), or chose us to break a
-/// deadlock (40P01) or a serialisation failure (40001).
+/// deadlock (40P01) or a serialisation failure (40001), or did not hear of us in the middle of a
+/// transaction for too long (25P03).
 pub(crate) fn is_outage(error: &tokio_postgres::Error) -> bool {
     match error.code() {
         None => error.is_closed() || error.as_db_error().is_none(),
@@ -89,7 +97,7 @@ pub(crate) fn is_outage(error: &tokio_postgres::Error) -> bool {
             let code = code.code();
             code.starts_with("57P")
                 || code.starts_with("08")
-                || matches!(code, "53300" | "40P01" | "40001")
+                || matches!(code, "53300" | "40P01" | "40001" | "25P03")
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Faults on purpose. Only for tests (feature `faults`): without it, none of this is compiled.
 //!
 //! A [`Fuse`] stops a writer at a chosen point for good, as a crash would, or until it is
-//! mended, as a paused process would. [`Store::disguised`] is another worker on the same open
+//! mended, as a paused process would; or it answers that the store is away, as often as it is
+//! told to. [`Store::disguised`] is another worker on the same open
 //! record, which one process has to itself on SQLite.
 
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use chancery_domain::id::WorkerId;
 use tokio::sync::watch;
@@ -30,6 +32,8 @@ pub struct Fuse {
 struct Inner {
     at: u64,
     passed: AtomicU64,
+    /// How many points answer that the store is away.
+    away: AtomicU64,
     state: watch::Sender<State>,
 }
 
@@ -43,8 +47,9 @@ enum State {
 impl Fuse {
     /// Blows at the point of this number; the first is 0.
     pub fn at(point: u64) -> Fuse {
-        let (passed, state) = (AtomicU64::new(0), watch::channel(State::Whole).0);
-        Fuse { inner: Arc::new(Inner { at: point, passed, state }) }
+        let (passed, away) = (AtomicU64::new(0), AtomicU64::new(0));
+        let state = watch::channel(State::Whole).0;
+        Fuse { inner: Arc::new(Inner { at: point, passed, away, state }) }
     }
 
     /// Counts, and never blows.
@@ -79,6 +84,16 @@ impl Fuse {
         *self.inner.state.borrow() == State::Blown
     }
 
+    /// The store does not answer at the next points of its own, this many of them.
+    pub fn go_away(&self, points: u64) {
+        self.inner.away.store(points, Ordering::SeqCst);
+    }
+
+    fn is_away(&self) -> bool {
+        let one_less = |left: u64| left.checked_sub(1);
+        self.inner.away.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok()
+    }
+
     /// Lets those who were stopped go on.
     pub fn mend(&self) {
         self.inner.state.send_replace(State::Mended);
@@ -91,9 +106,19 @@ impl Store {
         Store { inner: self.inner.clone(), guise: Guise { worker: Some(worker), fuse } }
     }
 
-    pub(crate) async fn point(&self) {
-        if let Some(fuse) = &self.guise.fuse {
-            fuse.point().await;
+    pub(crate) async fn point(&self) -> Result<(), StoreError> {
+        let Some(fuse) = &self.guise.fuse else { return Ok(()) };
+        fuse.point().await;
+        match fuse.is_away() {
+            true => Err(StoreError::Unreachable("on purpose".to_owned())),
+            false => Ok(()),
+        }
+    }
+
+    /// PostgreSQL alone: how long a write waits for a database that is away.
+    pub fn wait_at_most(&self, patience: Duration) {
+        if let Database::Postgres(postgres) = &self.inner.database {
+            postgres.wait_at_most(patience);
         }
     }
 

@@ -1,11 +1,14 @@
 //! The record. The only crate with SQL.
 //!
 //! [`Store`] is one type with SQLite or PostgreSQL inside. [`log`] is the only write path of
-//! runs, [`queue`] says which runs want a worker and who has one, [`read`] answers questions.
+//! runs, [`queue`] says which runs want a worker and who has one, [`read`] answers questions,
+//! [`audit`] keeps what was ruled, decided and changed, in a chain.
 //! What the two databases do differently is in `sqlite` and `postgres`; everything else is
 //! written once, and one conformance suite holds both.
 
+pub mod audit;
 mod bell;
+pub mod delivery;
 mod error;
 #[cfg(feature = "faults")]
 pub mod fault;

@@ -1,6 +1,6 @@
 //! The write path of runs: [`Store::append`] and, for a run's first event, [`Store::create`].
-//! Events, projections, queue row and timer are one transaction; nothing updates or deletes an
-//! event.
+//! Events, projections, queue row, timer and audit are one transaction; nothing updates or deletes
+//! an event.
 
 use chancery_domain::event::{Event, Recorded};
 use chancery_domain::history::{Change, History};
@@ -62,6 +62,13 @@ pub enum Amendment<R> {
     Nothing(R),
 }
 
+/// Whether a change is appended for the first time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    First,
+    Again,
+}
+
 /// Why an append was not made; the databases answer with this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
@@ -82,6 +89,27 @@ impl Store {
         fence: Fence<'_>,
         at: Timestamp,
     ) -> Result<(), AppendError> {
+        self.try_append(change, fence, at, Told::First).await
+    }
+
+    /// Appends a change whose append was answered with an error of the store: it may have been
+    /// made all the same, and then this says so.
+    pub async fn append_again(
+        &self,
+        change: &Change,
+        lease: &Lease,
+        at: Timestamp,
+    ) -> Result<(), AppendError> {
+        self.try_append(change, Fence::Lease(lease), at, Told::Again).await
+    }
+
+    async fn try_append(
+        &self,
+        change: &Change,
+        fence: Fence<'_>,
+        at: Timestamp,
+        told: Told,
+    ) -> Result<(), AppendError> {
         let attempt = match fence {
             Fence::Lease(lease) => lease.attempt as i64,
             Fence::Outside => 0,
@@ -89,13 +117,21 @@ impl Store {
         let prepared = self.prepare(change, attempt, at)?;
         let enters = prepared.queue == QueueMove::Enter;
         #[cfg(feature = "faults")]
-        self.point().await;
-        let verdict = match &self.inner.database {
+        self.point().await?;
+        let mut verdict = match &self.inner.database {
             Database::Sqlite(sqlite) => sqlite.append(prepared).await?,
             Database::Postgres(postgres) => postgres.append(prepared).await?,
         };
+        // Asked after the append, not before: it has waited for the one that was not answered, if
+        // that was still under way at the database.
+        if let (Told::Again, Verdict::Stale { attempt: holder, .. }) = (told, verdict)
+            && holder == attempt
+            && self.is_in_log(change).await?
+        {
+            verdict = Verdict::Appended;
+        }
         #[cfg(feature = "faults")]
-        self.point().await;
+        self.point().await?;
         let run = change.run();
         match verdict {
             Verdict::Appended => {
@@ -131,13 +167,13 @@ impl Store {
         let birth = projection::birth(created)?;
         let prepared = self.prepare(change, 0, at)?;
         #[cfg(feature = "faults")]
-        self.point().await;
+        self.point().await?;
         let outcome = match &self.inner.database {
             Database::Sqlite(sqlite) => sqlite.create(prepared, birth, key).await?,
             Database::Postgres(postgres) => postgres.create(prepared, birth, key).await?,
         };
         #[cfg(feature = "faults")]
-        self.point().await;
+        self.point().await?;
         if outcome == CreateOutcome::Created {
             self.announce(Changed::Outside(change.run()), true);
         }
@@ -161,6 +197,13 @@ impl Store {
             recorded,
         )
         .await
+    }
+
+    /// Whether the log holds the change where it was to be, word for word.
+    async fn is_in_log(&self, change: &Change) -> Result<bool, StoreError> {
+        let count = u32::try_from(change.events().len()).unwrap_or(u32::MAX);
+        let found = self.events(change.run(), change.expected_seq(), count).await?;
+        Ok(found.iter().map(|it| &it.event).eq(change.events()))
     }
 
     /// Changes a run from outside: reads its log, decides, appends, and decides again when the
@@ -202,7 +245,7 @@ impl Store {
         let mut prepared = projection::prepare(change, attempt, at)?;
         let subscriptions =
             self.inner.subscriptions.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-        prepared.notices = projection::notices(&prepared.events, &subscriptions);
+        prepared.notices = projection::notices(change, &subscriptions);
         Ok(prepared)
     }
 

@@ -25,7 +25,10 @@ macro_rules! migrations {
 migrations! {
     1 "0001_init";
     2 "0002_outbox";
+    3 "0003_audit";
     4 "0004_permissions";
+    5 "0005_suspects";
+    7 "0007_deliveries";
 }
 
 /// The table that says what has been applied; the same text for both databases.

@@ -5,6 +5,7 @@
 //! after the commit and debounced (inside the append it would cost nine tenths of the speed);
 //! it carries no data, and everything works by polling without it.
 
+mod audit;
 mod claim;
 mod create;
 mod flush;
@@ -14,6 +15,7 @@ mod wake;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chancery_domain::id::WorkerId;
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod};
 use tokio::sync::mpsc;
 use tokio_postgres::types::ToSql;
@@ -32,13 +34,21 @@ const CONNECTIONS: usize = 10;
 const FLUSHERS: usize = 2;
 /// How long a request waits for a database that is away before it fails.
 const OUTAGE_MAX: Duration = Duration::from_secs(30);
+
+/// The same for the writes of a log; only tests shorten it.
+pub(crate) type Patience = Arc<std::sync::RwLock<Duration>>;
 /// The same number in every server: only one migrates at a time.
 const MIGRATION_LOCK: i64 = 0x6368_616e_6365_7279;
 
 #[derive(Debug)]
 pub(crate) struct Postgres {
     pool: Pool,
+    /// One connection for the heartbeat alone: no request may stand in its way.
+    pulse: Pool,
     flushers: Vec<mpsc::UnboundedSender<flush::Flush>>,
+    auditor: mpsc::UnboundedSender<audit::Alone>,
+    #[cfg(feature = "faults")]
+    patience: Patience,
     news: Arc<wake::News>,
     tasks: Vec<tokio::task::AbortHandle>,
 }
@@ -48,20 +58,36 @@ impl Postgres {
         let config: tokio_postgres::Config =
             url.parse().map_err(|it: tokio_postgres::Error| OpenError::Url(said(&it)))?;
         let tls = tls()?;
-        let pool = pool(config.clone(), tls.clone())?;
+        let pulse = pool(config.clone(), tls.clone(), 1)?;
+        let pool = pool(config.clone(), tls.clone(), CONNECTIONS)?;
         check(&pool).await?;
         migrate(&pool).await?;
+        let patience = Patience::new(OUTAGE_MAX.into());
         let mut tasks = Vec::new();
         let mut flushers = Vec::new();
         for _ in 0..FLUSHERS {
             let (sender, queue) = mpsc::unbounded_channel();
-            tasks.push(tokio::spawn(flush::flush_loop(pool.clone(), queue)).abort_handle());
+            tasks.push(
+                tokio::spawn(flush::flush_loop(pool.clone(), patience.clone(), queue))
+                    .abort_handle(),
+            );
             flushers.push(sender);
         }
+        let (auditor, queue) = mpsc::unbounded_channel();
+        tasks.push(tokio::spawn(audit::audit_loop(pool.clone(), queue)).abort_handle());
         let news = Arc::new(wake::News::default());
         tasks.push(tokio::spawn(wake::tell(pool.clone(), news.clone())).abort_handle());
         tasks.push(tokio::spawn(wake::listen(config, tls, bell)).abort_handle());
-        Ok(Postgres { pool, flushers, news, tasks })
+        Ok(Postgres {
+            pool,
+            pulse,
+            flushers,
+            auditor,
+            #[cfg(feature = "faults")]
+            patience,
+            news,
+            tasks,
+        })
     }
 
     pub(crate) async fn append(&self, change: Prepared) -> Result<Verdict, StoreError> {
@@ -95,6 +121,18 @@ impl Postgres {
         Ok(row.try_get(0)?)
     }
 
+    /// Says that a worker lives, for the length of a lease from now by the database's clock.
+    pub(crate) async fn beat(&self, worker: WorkerId, lease: Duration) -> Result<(), StoreError> {
+        let client = self.pulse.get().await?;
+        let sql = format!(
+            "INSERT INTO workers (id, alive_until) VALUES ($1, {NOW} + $2)
+             ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until"
+        );
+        let statement = client.prepare_cached(&sql).await?;
+        client.execute(&statement, &[&worker.0, &(lease.as_micros() as i64)]).await?;
+        Ok(())
+    }
+
     pub(crate) fn tell_others(&self, work: bool) {
         self.news.log_grew(work);
     }
@@ -103,11 +141,17 @@ impl Postgres {
         wake::send(&self.pool, true).await
     }
 
+    #[cfg(feature = "faults")]
+    pub(crate) fn wait_at_most(&self, patience: Duration) {
+        *self.patience.write().unwrap_or_else(std::sync::PoisonError::into_inner) = patience;
+    }
+
     pub(crate) fn close(&self) {
         for task in &self.tasks {
             task.abort();
         }
         self.pool.close();
+        self.pulse.close();
     }
 }
 
@@ -143,21 +187,27 @@ fn tls() -> Result<MakeRustlsConnect, OpenError> {
     Ok(MakeRustlsConnect::new(config))
 }
 
-fn pool(config: tokio_postgres::Config, tls: MakeRustlsConnect) -> Result<Pool, OpenError> {
+fn pool(
+    config: tokio_postgres::Config,
+    tls: MakeRustlsConnect,
+    size: usize,
+) -> Result<Pool, OpenError> {
     let manager = Manager::from_config(
         config,
         tls,
         ManagerConfig { recycling_method: RecyclingMethod::Fast },
     );
     Pool::builder(manager)
-        .max_size(CONNECTIONS)
+        .max_size(size)
         .runtime(deadpool_postgres::Runtime::Tokio1)
         .create_timeout(Some(Duration::from_secs(10)))
         .wait_timeout(Some(OUTAGE_MAX))
-        // What a commit answers for is on disk, whatever the database's default is.
+        // What a commit answers for is on disk, whatever the database's default is. A process that
+        // stands still in the middle of a transaction does not keep the others from theirs.
         .post_create(Hook::async_fn(|client, _| {
             Box::pin(async move {
-                let set = "SET synchronous_commit = on; SET application_name = 'chancery'";
+                let set = "SET synchronous_commit = on; SET application_name = 'chancery';
+                    SET idle_in_transaction_session_timeout = '5s'";
                 client.batch_execute(set).await.map_err(HookError::Backend)
             })
         }))

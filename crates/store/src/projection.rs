@@ -1,13 +1,16 @@
 //! Events to rows: what an append changes beside the log. Pure; both databases carry it out.
 
+mod audit;
 mod gate;
 
+use chancery_domain::command;
 use chancery_domain::event::{Created, Event};
 use chancery_domain::history::{Change, Posture};
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::StoreError;
+use crate::audit::{Draft, drafts};
 use crate::outbox::Subscription;
 
 pub(crate) use gate::{AskedBody, GateMoves};
@@ -29,6 +32,7 @@ pub(crate) struct Prepared {
     pub timer: TimerMove,
     pub gate: GateMoves,
     pub notices: Vec<Told>,
+    pub audit: Vec<Draft>,
 }
 
 /// A notice for the outbox: whom to tell of which event.
@@ -118,18 +122,27 @@ pub(crate) fn prepare(
         timer: timer_move(change.before(), change.after()),
         gate: GateMoves::of(change)?,
         notices: Vec::new(),
+        audit: drafts(audit::of(change), at)?,
     })
 }
 
-/// Whom to tell of what a change records.
-pub(crate) fn notices(lines: &[Line], subscriptions: &[Subscription]) -> Vec<Told> {
-    let wanted = |line: &Line| {
-        let of = |it: &&Subscription| it.topics.iter().any(|topic| topic == line.kind);
-        let (seq, topic) = (line.seq, line.kind);
-        let told = move |it: &Subscription| Told { subscriber: it.subscriber.clone(), seq, topic };
-        subscriptions.iter().filter(of).map(told).collect::<Vec<_>>()
-    };
-    if subscriptions.is_empty() { Vec::new() } else { lines.iter().flat_map(wanted).collect() }
+/// Whom to tell of what a change records. Questions are told of as such, whichever event puts
+/// them.
+pub(crate) fn notices(change: &Change, subscriptions: &[Subscription]) -> Vec<Told> {
+    if subscriptions.is_empty() {
+        return Vec::new();
+    }
+    let mut told = Vec::new();
+    for (seq, event) in (change.expected_seq() as i64 + 1..).zip(change.events()) {
+        let asks = matches!(event, Event::BatchProposed(_)) && !command::requests(event).is_empty();
+        let topics = [Some(event.kind()), asks.then_some("permission.requested")];
+        for topic in topics.into_iter().flatten() {
+            let of = |it: &&Subscription| it.topics.iter().any(|wanted| wanted == topic);
+            let subscribers = subscriptions.iter().filter(of).map(|it| it.subscriber.clone());
+            told.extend(subscribers.map(|subscriber| Told { subscriber, seq, topic }));
+        }
+    }
+    told
 }
 
 fn moved(change: &Change) -> Option<Moved> {

@@ -19,6 +19,7 @@ pub struct Lease {
     pub(crate) run: RunId,
     pub(crate) attempt: u64,
     pub(crate) failures: u32,
+    pub(crate) suspect: bool,
 }
 
 impl Lease {
@@ -31,9 +32,16 @@ impl Lease {
         self.attempt
     }
 
-    /// How many claims in a row ended badly with the log where it is now.
+    /// How many claims in a row ended badly, with the log where it is now and for no other run's
+    /// sake.
     pub fn failures(&self) -> u32 {
         self.failures
+    }
+
+    /// Whether workers were lost time and again with the log where it is now: the run may be why,
+    /// or one of those that happened to be there. It is to be driven alone, which tells.
+    pub fn is_suspect(&self) -> bool {
+        self.suspect
     }
 }
 
@@ -50,8 +58,31 @@ pub struct Claimed {
 pub enum Release {
     /// The worker stops in good order: the run is ready at once.
     Handover,
+    /// The store was away: ready after a pause.
+    Later { pause: Duration },
     /// It did not work out: ready after a pause, and counted.
     Failure { pause: Duration },
+}
+
+/// Which runs to claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    Any,
+    /// Those that are to be driven alone, the least suspect first.
+    Suspects,
+    Others,
+}
+
+impl Wanted {
+    /// What the queue's row `q` must be, and which comes first. One lost worker makes no suspect:
+    /// servers are killed for many reasons.
+    pub(crate) fn sql(self) -> (&'static str, &'static str) {
+        match self {
+            Wanted::Any => ("", "q.ready_at, q.run_id"),
+            Wanted::Suspects => ("AND q.crashes >= 2", "q.failures, q.run_id"),
+            Wanted::Others => ("AND q.crashes < 2", "q.ready_at, q.run_id"),
+        }
+    }
 }
 
 /// What a database answers to a claim.
@@ -60,6 +91,7 @@ pub(crate) struct ClaimedRow {
     pub run: uuid::Uuid,
     pub attempt: i64,
     pub failures: i64,
+    pub crashes: i64,
     pub events: Vec<(i64, i64, String, String)>,
 }
 
@@ -67,76 +99,91 @@ pub(crate) struct ClaimedRow {
 /// been set back: it is due.
 pub(crate) const PAUSE_MAX: Duration = Duration::from_secs(15 * 60);
 
-/// One more claim that ended badly, counted as long as the log does not move.
-macro_rules! count_failure {
+/// Where a run stands: what its log says last, but for what is begun and begun again.
+macro_rules! place {
     () => {
-        "failures = CASE WHEN failed_seq = (SELECT seq FROM heads WHERE run_id = queue.run_id)
-           THEN failures + 1 ELSE 1 END,
-         failed_seq = (SELECT seq FROM heads WHERE run_id = queue.run_id)"
+        "(SELECT max(seq) FROM events WHERE run_id = queue.run_id
+            AND kind NOT IN ('tool.started', 'tool.retried'))"
     };
 }
+
+/// A row without an owner, with so many failures and crashes more. Both are counted as long as
+/// the run stands where it stood.
+macro_rules! given_back {
+    ($failures:literal, $crashes:literal) => {
+        concat!(
+            "owner = NULL, failures = ",
+            $failures,
+            " + CASE WHEN failed_seq = ",
+            place!(),
+            " THEN failures ELSE 0 END, crashes = ",
+            $crashes,
+            " + CASE WHEN failed_seq = ",
+            place!(),
+            " THEN crashes ELSE 0 END, failed_seq = ",
+            place!()
+        )
+    };
+}
+
+mod workers;
 
 impl Store {
     /// Takes up to `limit` runs that want a worker. Readers may see it a moment later: a lease
     /// need not survive a crash, so it shares the commit of what comes next.
     pub async fn claim(&self, limit: u32) -> Result<Vec<Claimed>, StoreError> {
+        self.claim_of(Wanted::Any, limit).await
+    }
+
+    /// The same for some of them. The claim of a suspect survives a crash: it is what a crash is
+    /// known by.
+    pub async fn claim_of(&self, wanted: Wanted, limit: u32) -> Result<Vec<Claimed>, StoreError> {
         let worker = self.worker();
         #[cfg(feature = "faults")]
-        self.point().await;
+        self.point().await?;
         let rows = match &self.inner.database {
-            Database::Sqlite(sqlite) => sqlite.claim(worker, limit).await?,
-            Database::Postgres(postgres) => postgres.claim(worker, limit).await?,
+            Database::Sqlite(sqlite) => sqlite.claim(worker, wanted, limit).await?,
+            Database::Postgres(postgres) => postgres.claim(worker, wanted, limit).await?,
         };
         #[cfg(feature = "faults")]
-        self.point().await;
+        self.point().await?;
         Ok(rows.into_iter().map(Claimed::from).collect())
     }
 
     /// Gives a lease back. A lease that was lost meanwhile is gone already.
     pub async fn release(&self, lease: Lease, how: Release) -> Result<(), StoreError> {
-        let (ready_at, failed) = match how {
-            Release::Handover => (0, 0),
-            Release::Failure { pause } => {
-                let pause = pause.min(PAUSE_MAX).as_micros() as i64;
-                (self.database_time().await? + pause, 1)
-            }
+        self.disown(lease.run, lease.attempt, how).await
+    }
+
+    /// The same for a lease that is not at hand any more, by its name.
+    pub async fn disown(&self, run: RunId, attempt: u64, how: Release) -> Result<(), StoreError> {
+        let (pause, failures) = match how {
+            Release::Handover => (None, 0),
+            Release::Later { pause } => (Some(pause), 0),
+            Release::Failure { pause } => (Some(pause), 1),
         };
-        // The failures are counted as long as the log does not move.
+        let ready_at = match pause {
+            None => 0,
+            Some(pause) => self.database_time().await? + pause.min(PAUSE_MAX).as_micros() as i64,
+        };
         self.execute(
-            "UPDATE queue SET owner = NULL, ready_at = $1,
-               failures = CASE WHEN CAST($2 AS BIGINT) = 0 THEN failures
-                 WHEN failed_seq = (SELECT seq FROM heads WHERE run_id = $3) THEN failures + 1 ELSE 1 END,
-               failed_seq = CASE WHEN CAST($2 AS BIGINT) = 0 THEN failed_seq
-                 ELSE (SELECT seq FROM heads WHERE run_id = $3) END
-             WHERE run_id = $3 AND owner = $4
-               AND (SELECT attempt FROM heads WHERE run_id = $3) = $5",
+            concat!(
+                "UPDATE queue SET ready_at = $1, ",
+                given_back!("CAST($2 AS BIGINT)", "0"),
+                " WHERE run_id = $3 AND owner = $4
+                    AND (SELECT attempt FROM heads WHERE run_id = $3) = $5"
+            ),
             vec![
                 Param::Int(ready_at),
-                Param::Int(failed),
-                Param::Uuid(lease.run.0),
+                Param::Int(failures),
+                Param::Uuid(run.0),
                 Param::Uuid(self.worker().0),
-                Param::Int(lease.attempt as i64),
+                Param::Int(attempt as i64),
             ],
         )
         .await?;
         self.bell().ring_work();
         self.tell_others(true);
-        Ok(())
-    }
-
-    /// Gives back a run of this worker whose lease is lost to it, by name.
-    pub async fn disown(&self, run: RunId, pause: Duration) -> Result<(), StoreError> {
-        let ready_at = self.database_time().await? + pause.min(PAUSE_MAX).as_micros() as i64;
-        self.execute(
-            concat!(
-                "UPDATE queue SET owner = NULL, ready_at = $1, ",
-                count_failure!(),
-                " WHERE run_id = $2 AND owner = $3"
-            ),
-            vec![Param::Int(ready_at), Param::Uuid(run.0), Param::Uuid(self.worker().0)],
-        )
-        .await?;
-        self.bell().ring_work();
         Ok(())
     }
 
@@ -182,79 +229,6 @@ impl Store {
         Ok(freed)
     }
 
-    /// Says that this worker lives, for the length of a lease from now.
-    pub async fn beat(&self, lease: Duration) -> Result<(), StoreError> {
-        let until = self.database_time().await? + lease.as_micros() as i64;
-        self.execute(
-            "INSERT INTO workers (id, alive_until) VALUES ($1, $2)
-             ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until",
-            vec![Param::Uuid(self.worker().0), Param::Int(until)],
-        )
-        .await?;
-        Ok(())
-    }
-
-    /// This worker is gone, in good order: whatever it still had is free at once.
-    pub async fn resign(&self) -> Result<(), StoreError> {
-        let me = || Param::Uuid(self.worker().0);
-        self.execute("UPDATE queue SET owner = NULL WHERE owner = $1", vec![me()]).await?;
-        self.execute("DELETE FROM workers WHERE id = $1", vec![me()]).await?;
-        if let Database::Postgres(postgres) = &self.inner.database {
-            // Now: whoever would send it later is about to end.
-            postgres.notify_now().await?;
-        }
-        Ok(())
-    }
-
-    /// Frees the runs of workers that are taken for dead, and answers how many.
-    pub async fn rescue(&self) -> Result<u64, StoreError> {
-        let rescued = match &self.inner.database {
-            Database::Sqlite(_) => self.rescue_others().await?,
-            Database::Postgres(_) => self.rescue_silent().await?,
-        };
-        if rescued > 0 {
-            self.bell().ring_work();
-        }
-        Ok(rescued)
-    }
-
-    async fn rescue_others(&self) -> Result<u64, StoreError> {
-        let me = Param::Uuid(self.worker().0);
-        let rescued = self
-            .execute(
-                concat!(
-                    "UPDATE queue SET owner = NULL, ready_at = 0, ",
-                    count_failure!(),
-                    " WHERE owner IS NOT NULL AND owner <> $1"
-                ),
-                vec![me.clone()],
-            )
-            .await?;
-        self.execute("DELETE FROM workers WHERE id <> $1", vec![me]).await?;
-        Ok(rescued)
-    }
-
-    async fn rescue_silent(&self) -> Result<u64, StoreError> {
-        let now = self.database_time().await?;
-        let rescued = self
-            .execute(
-                concat!(
-                    "UPDATE queue SET owner = NULL, ready_at = 0, ",
-                    count_failure!(),
-                    " WHERE owner IS NOT NULL AND owner <> $2
-                        AND NOT EXISTS (SELECT 1 FROM workers WHERE id = queue.owner AND alive_until > $1)"
-                ),
-                // Whoever asks lives: what it has is driven.
-                vec![Param::Int(now), Param::Uuid(self.worker().0)],
-            )
-            .await?;
-        // The row outlives the lease by far: it costs nothing, and its absence says dead too.
-        let long_dead = now - 3_600_000_000;
-        self.execute("DELETE FROM workers WHERE alive_until < $1", vec![Param::Int(long_dead)])
-            .await?;
-        Ok(rescued)
-    }
-
     /// How many runs want a worker, and how many of them have one.
     pub async fn queue_depth(&self) -> Result<(u64, u64), StoreError> {
         let found = self
@@ -277,6 +251,7 @@ impl From<ClaimedRow> for Claimed {
             run: RunId(row.run),
             attempt: row.attempt as u64,
             failures: row.failures as u32,
+            suspect: row.crashes >= 2,
         };
         Claimed { lease, log }
     }

@@ -46,6 +46,11 @@ pub async fn postgres(url: &str, clients: usize, time: Duration) -> Result<Rate,
     postgres::steps(url, clients, time).await
 }
 
+/// The process at the other end of a connection to PostgreSQL, where it is on this machine.
+pub async fn postgres_backend(url: &str) -> Result<Option<i32>, StoreError> {
+    postgres::backend(url).await
+}
+
 impl Rate {
     fn of(mut latencies: Vec<Duration>, took: Duration) -> Rate {
         latencies.sort_unstable();

@@ -1,6 +1,7 @@
 //! Standing rules: decisions that were to be remembered. Made with the decision that they come
 //! from, in its transaction; here they are looked up, listed and revoked.
 
+use chancery_domain::audit::Entry;
 use chancery_domain::event::Actor;
 use chancery_domain::id::{AgentId, PermissionId, RuleId, RunId, UserId};
 use jiff::Timestamp;
@@ -98,6 +99,27 @@ impl Store {
         params.push(Param::Int(i64::from(limit)));
         sql.push_str(&format!(" ORDER BY id DESC LIMIT ${}", params.len()));
         self.query(sql, params, rule).await
+    }
+
+    /// Answers whether the rule held until now.
+    pub async fn revoke_rule(
+        &self,
+        id: RuleId,
+        by: &Actor,
+        at: Timestamp,
+        entry: Entry,
+    ) -> Result<bool, StoreError> {
+        let by = serde_json::to_string(by).map_err(|it| StoreError::Failed(it.to_string()))?;
+        let revoked = self
+            .execute_audited(
+                "UPDATE standing_rules SET revoked_at = $1, revoked_by = $2
+                 WHERE id = $3 AND revoked_at IS NULL",
+                vec![Param::Int(at.as_microsecond()), Param::Text(by), Param::Uuid(id.0)],
+                vec![entry],
+                at,
+            )
+            .await?;
+        Ok(revoked == 1)
     }
 
     pub async fn rule(&self, id: RuleId) -> Result<Option<StandingRule>, StoreError> {

@@ -2,10 +2,12 @@
 //!
 //! Statements use `$1`, `$2`, … in the order of their first appearance, which both read alike.
 
+use chancery_domain::audit::Entry;
+use jiff::Timestamp;
 use tokio_postgres::types::{IsNull, ToSql, Type, private::BytesMut};
 use uuid::Uuid;
 
-use crate::{Database, Store, StoreError};
+use crate::{Database, Store, StoreError, audit};
 
 #[derive(Debug, Clone)]
 pub(crate) enum Param {
@@ -23,6 +25,11 @@ pub(crate) trait Columns {
     fn opt_text(&self, at: usize) -> Result<Option<String>, StoreError>;
     fn int(&self, at: usize) -> Result<i64, StoreError>;
     fn opt_int(&self, at: usize) -> Result<Option<i64>, StoreError>;
+    fn opt_hash(&self, at: usize) -> Result<Option<[u8; 32]>, StoreError>;
+
+    fn hash(&self, at: usize) -> Result<[u8; 32], StoreError> {
+        self.opt_hash(at)?.ok_or_else(|| unreadable("a hash is missing"))
+    }
 }
 
 impl Store {
@@ -82,6 +89,21 @@ impl Store {
                     .await
             }
             Database::Postgres(postgres) => postgres.execute(sql, &params).await,
+        }
+    }
+
+    /// Writes, and if any row moved by it, the audit's entries about it in the same transaction.
+    pub(crate) async fn execute_audited(
+        &self,
+        sql: &'static str,
+        params: Vec<Param>,
+        entries: Vec<Entry>,
+        at: Timestamp,
+    ) -> Result<u64, StoreError> {
+        let drafts = audit::drafts(entries, at)?;
+        match &self.inner.database {
+            Database::Sqlite(sqlite) => sqlite.execute_audited(sql, params, drafts).await,
+            Database::Postgres(postgres) => postgres.execute_audited(sql, &params, &drafts).await,
         }
     }
 }
@@ -164,6 +186,10 @@ impl Columns for rusqlite::Row<'_> {
     fn opt_int(&self, at: usize) -> Result<Option<i64>, StoreError> {
         self.get(at).map_err(unreadable)
     }
+
+    fn opt_hash(&self, at: usize) -> Result<Option<[u8; 32]>, StoreError> {
+        self.get(at).map_err(unreadable)
+    }
 }
 
 impl Columns for tokio_postgres::Row {
@@ -189,5 +215,10 @@ impl Columns for tokio_postgres::Row {
 
     fn opt_int(&self, at: usize) -> Result<Option<i64>, StoreError> {
         self.try_get(at).map_err(unreadable)
+    }
+
+    fn opt_hash(&self, at: usize) -> Result<Option<[u8; 32]>, StoreError> {
+        let bytes: Option<&[u8]> = self.try_get(at).map_err(unreadable)?;
+        bytes.map(|it| it.try_into().map_err(unreadable)).transpose()
     }
 }

@@ -5,6 +5,7 @@
 //! one flush of the disk. Reads use connections of their own and never wait for the writer.
 
 mod append;
+mod audit;
 mod claim;
 mod gate;
 
@@ -35,6 +36,7 @@ pub(crate) struct Sqlite {
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
     writer: Mutex<Option<JoinHandle<()>>>,
     readers: Arc<Readers>,
+    chain: Arc<audit::Chain>,
 }
 
 /// A write, and what to do when it is durable or has failed. An error from the work fails the
@@ -56,10 +58,12 @@ impl Sqlite {
         let (lock, path, connection) =
             opened.map_err(|it| StoreError::Failed(it.to_string()))??;
         let (jobs, queue) = mpsc::channel();
+        let chain = Arc::new(audit::Chain::default());
+        let written = chain.clone();
         let writer = std::thread::Builder::new()
             .name("store-writer".to_owned())
             .spawn(move || {
-                write_loop(connection, &queue);
+                write_loop(connection, &queue, &written);
                 drop(lock);
             })
             .map_err(|it| StoreError::Failed(it.to_string()))?;
@@ -71,6 +75,7 @@ impl Sqlite {
                 idle: Mutex::default(),
                 places: tokio::sync::Semaphore::new(READERS),
             }),
+            chain,
         })
     }
 
@@ -164,11 +169,12 @@ enum When {
     Durable,
 }
 
-fn write_loop(mut connection: Connection, queue: &mpsc::Receiver<Job>) {
+fn write_loop(mut connection: Connection, queue: &mpsc::Receiver<Job>, chain: &audit::Chain) {
     while let Some(first) = next_job(queue) {
         let mut answers = Vec::new();
         let committed = write_group(&mut connection, first, queue, &mut answers);
         if let Err(error) = &committed {
+            chain.forget();
             tracing::error!(%error, "A group of writes failed; none of it was made: {error}");
         }
         for answer in answers {

@@ -1,5 +1,6 @@
 //! Tokens: who may speak for whom. Only a digest of the secret is kept.
 
+use chancery_domain::audit::Entry;
 use chancery_domain::id::TokenId;
 use jiff::Timestamp;
 
@@ -49,10 +50,16 @@ impl TokenKind {
 }
 
 impl Store {
-    /// Keeps a token. One that is there already, by its secret, stays as it is.
-    pub async fn add_token(&self, token: &Token, digest: [u8; 32]) -> Result<bool, StoreError> {
+    /// Keeps a token, and in the audit that it was made. One that is there already, by its
+    /// secret, stays as it is.
+    pub async fn add_token(
+        &self,
+        token: &Token,
+        digest: [u8; 32],
+        entry: Entry,
+    ) -> Result<bool, StoreError> {
         let added = self
-            .execute(
+            .execute_audited(
                 "INSERT INTO tokens (id, secret_sha256, kind, name, operator, approve, created_at)
                  VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING",
                 vec![
@@ -64,6 +71,8 @@ impl Store {
                     Param::Int(i64::from(token.approve)),
                     Param::Int(token.created_at.as_microsecond()),
                 ],
+                vec![entry],
+                token.created_at,
             )
             .await?;
         Ok(added == 1)
@@ -91,12 +100,19 @@ impl Store {
         .await
     }
 
-    /// Answers whether there was such a token, still valid.
-    pub async fn revoke_token(&self, id: TokenId, at: Timestamp) -> Result<bool, StoreError> {
+    /// Answers whether there was such a token, still valid; the audit keeps that it no longer is.
+    pub async fn revoke_token(
+        &self,
+        id: TokenId,
+        at: Timestamp,
+        entry: Entry,
+    ) -> Result<bool, StoreError> {
         let revoked = self
-            .execute(
+            .execute_audited(
                 "UPDATE tokens SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL",
                 vec![Param::Int(at.as_microsecond()), Param::Uuid(id.0)],
+                vec![entry],
+                at,
             )
             .await?;
         Ok(revoked == 1)

@@ -21,8 +21,19 @@ macro_rules! on_both {
 }
 
 on_both! {
+    audit:
+        an_empty_chain_holds
+        an_entry_says_what_it_was_told
+        an_append_brings_its_entry
+        an_append_that_is_refused_writes_no_entry
+        tokens_are_made_and_revoked_in_the_audit
+        the_chain_holds_whoever_writes_at_once
+        entries_are_found_by_filter_and_page
+        odd_and_large_entries_are_kept
+        a_crash_loses_and_doubles_no_entry;
     log:
         an_append_is_held_to_its_place_in_the_log
+        a_change_that_was_made_is_recognised_when_it_is_appended_again
         there_is_no_appending_to_no_run
         a_lost_lease_writes_nothing
         a_request_with_a_key_makes_one_run
@@ -58,6 +69,8 @@ on_both! {
         a_lost_lease_is_not_given_back
         a_run_is_disowned_by_its_owner
         the_runs_of_the_dead_are_rescued_and_counted
+        a_lost_worker_is_held_against_a_run_that_it_had_alone
+        what_is_begun_again_stands_where_it_stood
         one_who_resigns_leaves_nothing_behind
         runs_are_cancelled_while_they_are_claimed;
     read:

@@ -7,9 +7,11 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use chancery_domain::audit::Entry;
 use chancery_domain::history::History;
 use chancery_domain::id::RunId;
 use chancery_store::{Fence, Location, OpenError, Store};
+use chancery_testkit::conformance::audit::{sign_in, whole_chain};
 use chancery_testkit::conformance::clock;
 use chancery_testkit::conformance::{
     Home, append, claim, created, fast_dir, history, make, spoke, started,
@@ -105,6 +107,33 @@ async fn a_full_disk_is_said_and_survived() {
     assert_eq!(claim(&store, 10).await.len(), 1);
 }
 
+/// A group that fails takes all of its entries with it, those that were already chained too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_chain_survives_a_full_disk() {
+    let dir = fast_dir();
+    let store = open(dir.path()).await.unwrap();
+    let mut made = 0;
+    for _ in 0..20 {
+        store.leave_room(Some(30)).await.unwrap();
+        let mut tasks = tokio::task::JoinSet::new();
+        for n in 0..12 {
+            let store = store.clone();
+            let detail = serde_json::json!("x".repeat(n * 2000));
+            let entry = Entry { detail, ..sign_in("ada") };
+            tasks.spawn(async move { store.audit(vec![entry], clock::now()).await });
+        }
+        made += tasks.join_all().await.into_iter().filter(Result::is_ok).count();
+        // With the disk still full, and the writer in the middle of things.
+        let verified = store.audit_verify(None).await.unwrap();
+        assert!(verified.ok(), "{verified:?}");
+        assert_eq!(verified.entries as usize, made);
+    }
+    assert!(made < 20 * 12, "the disk was never full");
+    store.leave_room(None).await.unwrap();
+    store.audit(vec![sign_in("ada")], clock::now()).await.unwrap();
+    assert_eq!(whole_chain(&store).await.len(), made + 1);
+}
+
 /// Files that may not grow: writes really fail, in the middle of the log of writes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_that_cannot_grow_is_survived() {
@@ -151,11 +180,13 @@ async fn limited() {
 async fn heavy_a_writer_that_is_killed_leaves_a_readable_store() {
     let dir = fast_dir();
     let mut said: BTreeMap<RunId, u64> = BTreeMap::new();
+    let mut signed_in = 0;
     for life in 0..6 {
         let mut child = child("endless", dir.path(), "");
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         for _ in 0..200 + 30 * life {
             let line = lines.next().unwrap().unwrap();
+            signed_in += usize::from(line == "signed in");
             let Some((run, seq)) = line.split_once(" is at ") else { continue };
             said.insert(run.parse().unwrap(), seq.parse().unwrap());
         }
@@ -168,8 +199,11 @@ async fn heavy_a_writer_that_is_killed_leaves_a_readable_store() {
             assert!(history.seq() >= *seq, "{run} was at {seq}, and is at {}", history.seq());
             assert_eq!(store.run(*run).await.unwrap().unwrap().seq, history.seq());
         }
+        let entries = whole_chain(&store).await.len();
+        assert!(entries >= signed_in, "{signed_in} signed in, and {entries} are in the audit");
         store.close().await;
     }
+    assert!(signed_in > 100);
 }
 
 /// The process of the test above; by itself, nothing.
@@ -188,6 +222,8 @@ async fn endless() {
                 let change = history.change().unwrap();
                 store.append(&change, Fence::Outside, clock::now()).await.unwrap();
                 println!("{run} is at {}", history.seq());
+                store.audit(vec![sign_in("ada")], clock::now()).await.unwrap();
+                println!("signed in");
             }
         });
     }

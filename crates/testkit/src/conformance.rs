@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
+pub mod audit;
 pub mod log;
 pub mod outbox;
 pub mod projection;

@@ -8,6 +8,7 @@
 pub mod check;
 pub mod world;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -22,6 +23,7 @@ use chancery_runtime::clock;
 use chancery_runtime::journal::JournalError;
 use chancery_runtime::runner::{self, Reins};
 use chancery_runtime::worker::Pulse;
+use chancery_store::audit::AuditFilter;
 use chancery_store::fault::Fuse;
 use chancery_store::log::Amendment;
 use chancery_store::queue::Release;
@@ -36,6 +38,8 @@ use crate::conformance::{ada, created, fast_dir};
 
 /// More lives than this, and the run does not get anywhere.
 const LIVES_MAX: usize = 60;
+/// How many questions a store that is away leaves unanswered.
+const AWAY: u64 = 3;
 
 #[derive(Debug, Clone)]
 pub struct Scenario {
@@ -78,10 +82,12 @@ pub enum Fault {
     Takeover,
     /// Another has claimed the run and done nothing yet: only the lease can tell them apart.
     Reclaim,
+    /// The store does not answer for a while. What it was asked to write may have been written.
+    Away,
 }
 
 impl Fault {
-    pub const ALL: [Fault; 11] = [
+    pub const ALL: [Fault; 12] = [
         Fault::Crash,
         Fault::Speak,
         Fault::SpeakAndCrash,
@@ -93,6 +99,7 @@ impl Fault {
         Fault::CancelAndStop,
         Fault::Takeover,
         Fault::Reclaim,
+        Fault::Away,
     ];
 
     fn ends_the_life(self) -> bool {
@@ -190,7 +197,8 @@ impl Game<'_> {
         let (halt, stop) = (CancellationToken::new(), CancellationToken::new());
         // The hardest case: nothing but the fence keeps a worker from acting.
         let pulse = Arc::new(Pulse::new(Duration::MAX, &store));
-        let reins = Reins { halt: halt.clone(), stop: stop.clone(), pulse };
+        let aside = CancellationToken::new();
+        let reins = Reins { halt: halt.clone(), stop: stop.clone(), aside, pulse };
         let mut work = Box::pin(self.work(&store, &fuse, reins));
         tokio::select! {
             biased;
@@ -208,6 +216,7 @@ impl Game<'_> {
                 halt.cancel();
             }
             Fault::Stop => stop.cancel(),
+            Fault::Away => fuse.go_away(AWAY),
             Fault::SpeakAndStop => {
                 self.speak().await?;
                 stop.cancel();
@@ -244,14 +253,29 @@ impl Game<'_> {
 
     async fn work(&self, store: &Store, fuse: &Fuse, reins: Reins) -> Result<(), String> {
         let parts = world::parts(&self.world, store, fuse, self.scenario);
-        loop {
-            for claimed in store.claim(1).await.map_err(|it| it.to_string())? {
+        'claims: loop {
+            let claimed = match store.claim(1).await {
+                Ok(claimed) => claimed,
+                Err(error) if error.may_pass() => {
+                    let freed = store.free_all_but(&HashSet::new()).await;
+                    freed.map_err(|it| it.to_string())?;
+                    continue;
+                }
+                Err(error) => return Err(error.to_string()),
+            };
+            for claimed in claimed {
                 let log = claimed.log.map_err(|it| it.to_string())?;
                 match runner::drive(&parts, &claimed.lease, &log, &reins).await {
                     Ok(runner::Driven::Parked) => {}
                     Ok(runner::Driven::Handover) if reins.stop.is_cancelled() => {
                         let released = store.release(claimed.lease, Release::Handover).await;
                         return released.map_err(|it| it.to_string());
+                    }
+                    // Cleared of a suspicion: it goes on in company.
+                    Ok(runner::Driven::Handover) if claimed.lease.is_suspect() => {
+                        let released = store.release(claimed.lease, Release::Handover).await;
+                        released.map_err(|it| it.to_string())?;
+                        continue 'claims;
                     }
                     Ok(runner::Driven::Handover) => return Err("nobody said stop".to_owned()),
                     Err(JournalError::Append(AppendError::LeaseLost(_))) => return Ok(()),
@@ -364,6 +388,12 @@ impl Game<'_> {
         check::orphans_surfaced(&log, orphans, self.scenario).map_err(told)?;
         if let Some(wrong) = self.world.violations().first() {
             return Err(told(wrong.clone()));
+        }
+        let mine = AuditFilter { run: Some(self.run), ..AuditFilter::default() };
+        let audited = self.store.audit_after(&mine, 0, 100).await.map_err(|it| it.to_string())?;
+        let cancelled = log.iter().filter(|it| matches!(it.event, Event::Cancelled(_))).count();
+        if audited.len() != cancelled {
+            return Err(told(format!("{} entries in the audit, not {cancelled}", audited.len())));
         }
         let outputs = log
             .iter()

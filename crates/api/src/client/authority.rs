@@ -26,11 +26,6 @@ impl Client {
         self.post("/api/authorize", question).await
     }
 
-    /// One entry of the audit, as it is kept.
-    pub async fn audited(&self, id: &str) -> Result<serde_json::Value, ClientError> {
-        self.get(&format!("/api/audit/{}", segment(id))).await
-    }
-
     pub async fn rules(&self, query: &[(&str, String)]) -> Result<Page<StandingRule>, ClientError> {
         self.list("/api/rules", query).await
     }

@@ -1,9 +1,11 @@
 //! `bench`: how fast, each figure beside the raw limit taken in the same run. Absolute figures
 //! of a shared machine mean little; the ratios are what counts.
 
+mod authority;
 mod load;
 mod process;
 mod runs;
+mod servers;
 
 use std::time::Duration;
 
@@ -16,6 +18,16 @@ use crate::outcome::Outcome;
 pub enum Command {
     /// Durable steps, resume latency, memory, start-up
     Runs(RunsArgs),
+    /// What a ruling costs, alone and through the door
+    Authority(authority::AuthorityArgs),
+    /// One of several servers on one PostgreSQL
+    #[command(hide = true)]
+    Drive {
+        #[arg(long)]
+        seconds: f64,
+        #[arg(long)]
+        calls: usize,
+    },
 }
 
 #[derive(Debug, Clone, clap::Args)]
@@ -29,6 +41,9 @@ pub struct RunsArgs {
     /// Only the throughput
     #[arg(long)]
     quick: bool,
+    /// Up to so many servers on one PostgreSQL
+    #[arg(long, default_value_t = 1)]
+    servers: usize,
     /// The raw limits and the load alternate this often
     #[arg(long, default_value_t = 1)]
     rounds: u32,
@@ -43,5 +58,10 @@ impl RunsArgs {
 pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
     match command {
         Command::Runs(args) => runs::run(global, &args).await,
+        Command::Authority(args) => authority::run(global, &args).await,
+        Command::Drive { seconds, calls } => {
+            let shape = load::Shape { steps: runs::STEPS, calls_per_message: calls, waits: false };
+            servers::drive(global, Duration::from_secs_f64(seconds), shape).await
+        }
     }
 }

@@ -2,6 +2,7 @@
 //! itself.
 
 use chancery_api::token::{MadeToken, NewToken};
+use chancery_domain::event::Actor;
 use chancery_runtime::clock;
 use chancery_server::tokens;
 use chancery_store::{OpenError, Store};
@@ -141,7 +142,7 @@ async fn make(global: &Global, new: &NewToken) -> anyhow::Result<MadeToken> {
         Err(OpenError::InUse(_)) => return Ok(client(global)?.new_token(new).await?),
         Err(error) => return Err(error.into()),
     };
-    let made = tokens::make_as_asked(&store, &org, new).await;
+    let made = tokens::make_as_asked(&store, &org, new, Actor::System).await;
     store.close().await;
     Ok(made?)
 }

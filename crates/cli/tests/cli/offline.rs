@@ -15,9 +15,18 @@ fn version_and_help_are_there() {
     assert_eq!(json, serde_json::json!({"version": version}));
     let help = place.chancery(&["--help"]);
     assert!(help.done().contains("Exit codes: 0 done, 1 failed, 2 usage"), "{help:?}");
-    for command in
-        ["serve", "demo", "run", "chat", "token", "config", "doctor", "bench", "completions"]
-    {
+    for command in [
+        "serve",
+        "demo",
+        "run",
+        "chat",
+        "token",
+        "audit",
+        "config",
+        "doctor",
+        "bench",
+        "completions",
+    ] {
         assert_eq!(place.chancery(&[command, "--help"]).code, 0, "{command}");
     }
 }

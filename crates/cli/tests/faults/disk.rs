@@ -114,6 +114,7 @@ async fn heavy_a_full_disk_is_said_and_survived() {
     let figures = settle_and_audit(&house, &api, &runs).await;
     attendant.abort();
     println!("{figures:?}, {} lines in the log", server.said().len());
+    assert_eq!(figures.unknown, 0, "no server died, so every outcome is known");
     server.signal(Signal::TERM);
     assert_eq!(server.end(Duration::from_secs(20)).await.code(), Some(0));
     assert_sound(&disk.seen(&house.data("one").join("chancery.db")));

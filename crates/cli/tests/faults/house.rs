@@ -24,6 +24,7 @@ commands:
   effect: {description: Has an effect, command: [/bin/sh, ORG/effect.sh]}
   slow_effect: {description: Has an effect after a while, command: [/bin/sh, ORG/slow.sh]}
   unhurried_effect: {description: Takes a little, command: [/bin/sh, ORG/unhurried.sh]}
+  patient_effect: {description: May be run again, command: [/bin/sh, ORG/patient.sh], idempotent: true}
   killer: {description: Has an effect and kills, command: [/bin/sh, ORG/killer.sh], idempotent: true}
 ";
 
@@ -42,6 +43,7 @@ impl House {
         std::fs::write(org.join("slow.sh"), format!("{effect}sleep 3\n")).unwrap();
         let unhurried = format!("sleep 0.02\n{effect}sleep 0.05\n");
         std::fs::write(org.join("unhurried.sh"), unhurried).unwrap();
+        std::fs::write(org.join("patient.sh"), format!("{effect}sleep 0.4\n")).unwrap();
         std::fs::write(org.join("killer.sh"), format!("{effect}kill -9 $PPID\n")).unwrap();
         House { dir, database: None, lease_seconds: 10, on_unknown_outcome: "ask", workers: 64 }
     }

@@ -25,7 +25,7 @@ impl Serialize for Span {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let units = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
         let length = self.0.as_millis();
-        let unit = units.into_iter().find(|(_, of)| length % of == 0).unwrap_or(("ms", 1));
+        let unit = units.into_iter().find(|(_, of)| length.is_multiple_of(*of)).unwrap_or(("ms", 1));
         serializer.collect_str(&format_args!("{}{}", length / unit.1, unit.0))
     }
 }

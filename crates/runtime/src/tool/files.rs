@@ -13,7 +13,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use chancery_domain::batch::Permit;
 use chancery_domain::event::{Call, CallResult, RequestKind};
-use chancery_domain::policy::Risk;
+use chancery_domain::policy::{Access, Risk};
 use serde_json::{Map, Value, json};
 
 use super::{CallContext, Description, Done, Effect, Tool, ToolSpec};
@@ -110,6 +110,10 @@ impl Tool for ReadFile {
         blocking(move || workspace.read(&path, FILE_BYTES_MAX)).await
     }
 
+    fn touches(&self, call: &Call) -> Vec<(Access, String)> {
+        vec![(Access::Read, text(&call.arguments, "path"))]
+    }
+
     async fn describe(&self, call: &Call) -> Description {
         let payload = paths(&call.arguments);
         Description { kind: RequestKind::Read, payload, signature: None }
@@ -131,6 +135,10 @@ impl Tool for WriteFile {
             Ok(format!("wrote {} bytes to `{path}`", content.len()))
         })
         .await
+    }
+
+    fn touches(&self, call: &Call) -> Vec<(Access, String)> {
+        vec![(Access::Write, text(&call.arguments, "path"))]
     }
 
     async fn describe(&self, call: &Call) -> Description {

@@ -6,11 +6,11 @@ use chancery_api::permission::{Decide, Permission, Remember};
 use chancery_api::{Page, Problems};
 use chancery_domain::command::{self, Reply};
 use chancery_domain::event::{
-    Call, CallResult, Decision, Event, Remember as Remembered, RequestKind, RuleScope,
+    Call, CallResult, Decision, Remember as Remembered, RequestKind, RuleScope,
 };
 use chancery_domain::id::{PermissionId, RunId, WaitKey};
 use chancery_domain::policy::Ruling;
-use chancery_runtime::authority::Case;
+use chancery_runtime::authority::{Case, Given};
 use chancery_runtime::clock;
 use chancery_runtime::tool::config::Span;
 use chancery_store::permission::{PermissionFilter, PermissionRow};
@@ -22,6 +22,7 @@ use crate::access::Caller;
 use crate::error::{ApiError, Result};
 use crate::extract::{Body, Params, bad_request, check_depth, check_text};
 use crate::router::App;
+use crate::routes::authorize::Said;
 use crate::routes::runs::record;
 use crate::view;
 
@@ -220,18 +221,18 @@ fn remembered(app: &App, row: &PermissionRow, given: Remember) -> Result<Option<
 /// Edited arguments are ruled on like any others, before they are granted. Deny still denies.
 async fn rule_on_edit(app: &App, row: &PermissionRow, arguments: &Value) -> Result<()> {
     check_depth("arguments", arguments)?;
-    let events = app.store.events(row.run, 0, 1).await?;
-    let Some(Event::Created(created)) = events.first().map(|it| &it.event) else {
-        return Err(ApiError::Internal(format!("{} has no beginning", row.run)));
-    };
     let authority = app.authority.get();
+    let said = Said::of(app, row.run).await?;
+    let created = &said.created;
     let call = Call { arguments: arguments.clone(), ..row.call.clone() };
     let judgment = authority.judge(Case {
         agent: row.agent.as_str(),
         user: row.user.as_str(),
         delegated: authority.delegation(created).as_ref(),
         call: &call,
-        unfit: None,
+        given: Given::Whole,
+        task: said.literals(&authority).as_ref(),
+        now: clock::now(),
         limits: &[],
     });
     if judgment.ruling == Ruling::Deny {

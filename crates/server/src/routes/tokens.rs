@@ -6,7 +6,6 @@ use axum::http::StatusCode;
 use chancery_api::token::{MadeToken, NewToken, Token};
 use chancery_api::{Page, Problems};
 use chancery_domain::id::TokenId;
-use chancery_runtime::clock;
 
 use crate::access::Operator;
 use crate::error::{ApiError, Result};
@@ -19,10 +18,12 @@ use crate::{tokens, view};
     responses((status = 201, body = MadeToken), Problems))]
 pub async fn make(
     State(app): State<App>,
-    _: Operator,
+    Operator(caller): Operator,
     Body(body): Body<NewToken>,
 ) -> Result<(StatusCode, Json<MadeToken>)> {
-    let made = tokens::make_as_asked(&app.store, app.authority.get().org(), &body).await?;
+    let authority = app.authority.get();
+    let by = caller.actor();
+    let made = tokens::make_as_asked(&app.store, authority.org(), &body, by).await?;
     Ok((StatusCode::CREATED, Json(made)))
 }
 
@@ -39,13 +40,15 @@ pub async fn list(State(app): State<App>, _: Operator) -> Result<Json<Page<Token
     responses((status = 200, body = Token), Problems))]
 pub async fn revoke(
     State(app): State<App>,
-    _: Operator,
+    Operator(caller): Operator,
     Path(id): Path<String>,
 ) -> Result<Json<Token>> {
     let missing = || ApiError::NotFound { what: "token", id: id.chars().take(64).collect() };
     let token: TokenId = id.parse().map_err(|_| missing())?;
-    app.store.revoke_token(token, clock::now()).await?;
-    let all = app.store.tokens().await?;
-    let found = all.into_iter().find(|it| it.id == token).ok_or_else(missing)?;
-    Ok(Json(view::token(found)))
+    let find = async || {
+        let all = app.store.tokens().await?;
+        all.into_iter().find(|it| it.id == token).ok_or_else(missing)
+    };
+    tokens::revoke(&app.store, &find().await?, caller.actor()).await?;
+    Ok(Json(view::token(find().await?)))
 }

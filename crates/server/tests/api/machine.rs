@@ -56,6 +56,11 @@ async fn the_document_lists_every_route() {
         "GET /healthz",
         "GET /readyz",
         "GET /metrics",
+        "GET /api/webhooks/deliveries",
+        "GET /api/rules",
+        "GET /api/rules/{id}",
+        "DELETE /api/rules/{id}",
+        "POST /api/authorize",
         "GET /api/permissions",
         "GET /api/permissions/{id}",
         "POST /api/permissions/{id}/decision",
@@ -73,6 +78,10 @@ async fn the_document_lists_every_route() {
         "GET /api/tokens",
         "POST /api/tokens",
         "POST /api/tokens/{id}/revoke",
+        "GET /api/audit",
+        "GET /api/audit/export",
+        "GET /api/audit/verify",
+        "GET /api/audit/anchor",
     ]
     .map(str::to_owned)
     .into();
@@ -157,8 +166,9 @@ async fn a_token_that_a_killed_server_left_is_worthless_after_the_next_start() {
             .await
             .unwrap();
     let kind = chancery_store::token::TokenKind::Human;
+    let by = chancery_domain::event::Actor::System;
     let (left, _) =
-        chancery_server::tokens::make(&store, kind, "operator", true, true).await.unwrap();
+        chancery_server::tokens::make(&store, kind, "operator", true, true, by).await.unwrap();
     store.close().await;
     drop(store);
     std::fs::write(config.data.join("token"), &left).unwrap();

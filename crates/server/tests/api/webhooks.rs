@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use axum::Router;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
-use chancery_server::config::WebhookConfig;
+use chancery_server::config::{WebhookConfig, WebhookFormat};
 use serde_json::{Value, json};
 
 use crate::harness::{Server, id};
@@ -37,7 +37,7 @@ async fn subscriber(busy: usize) -> (String, Heard) {
 async fn what_happens_to_a_run_is_told_and_no_word_of_an_agent() {
     let (url, heard) = subscriber(1).await;
     let events = ["run.created", "run.completed"].map(str::to_owned).to_vec();
-    let hook = WebhookConfig { url, events };
+    let hook = WebhookConfig { url, events, secret_env: None, format: WebhookFormat::Generic };
     let server = Server::with(|config| {
         config.webhooks.insert("ops".to_owned(), hook);
     })

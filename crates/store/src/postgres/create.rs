@@ -1,8 +1,10 @@
 //! A run's first event on PostgreSQL: one statement, one round trip.
 
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::Postgres;
+use super::audit::extend;
 use crate::StoreError;
 use crate::log::{CreateOutcome, IdempotencyKey};
 use crate::projection::{Birth, Prepared};
@@ -39,8 +41,7 @@ impl Postgres {
         birth: Birth,
         key: Option<IdempotencyKey>,
     ) -> Result<CreateOutcome, StoreError> {
-        let client = self.pool.get().await?;
-        let statement = client.prepare_cached(CREATE).await?;
+        let mut client = self.pool.get().await?;
         let caller = key.as_ref().map(|it| it.caller.as_str());
         let name = key.as_ref().map(|it| it.key.as_str());
         let request = key.as_ref().map(|it| it.request_sha256.as_slice());
@@ -50,35 +51,43 @@ impl Postgres {
         let subscribers: Vec<&str> = change.notices.iter().map(|it| &*it.subscriber).collect();
         let told_seqs: Vec<i64> = change.notices.iter().map(|it| it.seq).collect();
         let topics: Vec<&str> = change.notices.iter().map(|it| it.topic).collect();
-        let made = client
-            .query_opt(
-                &statement,
-                &[
-                    &caller,
-                    &name,
-                    &request,
-                    &change.run,
-                    &change.at,
-                    &birth.org,
-                    &birth.user,
-                    &birth.agent,
-                    &birth.role,
-                    &birth.group,
-                    &birth.project,
-                    &birth.session_key,
-                    &birth.parent,
-                    &birth.delegated,
-                    &birth.input,
-                    &change.next,
-                    &seqs,
-                    &kinds,
-                    &bodies,
-                    &subscribers,
-                    &told_seqs,
-                    &topics,
-                ],
-            )
-            .await?;
+        let params: [&(dyn ToSql + Sync); 22] = [
+            &caller,
+            &name,
+            &request,
+            &change.run,
+            &change.at,
+            &birth.org,
+            &birth.user,
+            &birth.agent,
+            &birth.role,
+            &birth.group,
+            &birth.project,
+            &birth.session_key,
+            &birth.parent,
+            &birth.delegated,
+            &birth.input,
+            &change.next,
+            &seqs,
+            &kinds,
+            &bodies,
+            &subscribers,
+            &told_seqs,
+            &topics,
+        ];
+        let made = if change.audit.is_empty() {
+            let statement = client.prepare_cached(CREATE).await?;
+            client.query_opt(&statement, &params).await?
+        } else {
+            let transaction = client.transaction().await?;
+            let statement = transaction.prepare_cached(CREATE).await?;
+            let made = transaction.query_opt(&statement, &params).await?;
+            if made.is_some() {
+                extend(&transaction, &change.audit).await?;
+            }
+            transaction.commit().await?;
+            made
+        };
         match (made, key) {
             (Some(_), _) | (None, None) => Ok(CreateOutcome::Created),
             (None, Some(key)) => {

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use deadpool_postgres::Pool;
+use deadpool_postgres::{GenericClient, Pool};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
-use super::OUTAGE_MAX;
+use super::Patience;
+use super::audit::extend;
 use super::gate::{self, GATE};
 use crate::StoreError;
 use crate::log::Verdict;
@@ -30,7 +31,11 @@ impl Flush {
 }
 
 /// Takes all that waits, flushes it, answers. Ends with its queue.
-pub(crate) async fn flush_loop(pool: Pool, mut queue: mpsc::UnboundedReceiver<Flush>) {
+pub(crate) async fn flush_loop(
+    pool: Pool,
+    patience: Patience,
+    mut queue: mpsc::UnboundedReceiver<Flush>,
+) {
     // A second change of a run that is in the group already waits for the next one.
     let mut held: Option<Flush> = None;
     loop {
@@ -50,14 +55,17 @@ pub(crate) async fn flush_loop(pool: Pool, mut queue: mpsc::UnboundedReceiver<Fl
             }
             group.insert(flush.change.run, flush);
         }
+        let mut group: Vec<Flush> = group.into_values().collect();
+        // Every server locks its runs in this order, so that none waits in a circle.
+        group.sort_unstable_by_key(|it| it.change.run);
         let (changes, replies): (Vec<_>, Vec<_>) = group
-            .into_values()
+            .into_iter()
             .map(|flush| {
                 let run = flush.change.run;
                 (flush.change, (run, flush.reply))
             })
             .unzip();
-        let verdicts = flush_through_outages(&pool, &changes).await;
+        let verdicts = flush_through_outages(&pool, &patience, &changes).await;
         for (run, reply) in replies {
             let verdict = match &verdicts {
                 Ok(verdicts) => Ok(verdicts.get(&run).copied().unwrap_or(Verdict::Absent)),
@@ -73,7 +81,11 @@ type Verdicts = HashMap<Uuid, Verdict>;
 
 /// Tries again while the database is away. A flush that broke off may have been committed: what
 /// is found in the log, word for word, was.
-async fn flush_through_outages(pool: &Pool, changes: &[Prepared]) -> Result<Verdicts, StoreError> {
+async fn flush_through_outages(
+    pool: &Pool,
+    patience: &Patience,
+    changes: &[Prepared],
+) -> Result<Verdicts, StoreError> {
     let began = Instant::now();
     let mut pause = std::time::Duration::from_millis(20);
     let mut broken = false;
@@ -82,7 +94,8 @@ async fn flush_through_outages(pool: &Pool, changes: &[Prepared]) -> Result<Verd
             Ok(verdicts) => return Ok(verdicts),
             Err(error) => error,
         };
-        if !matches!(error, StoreError::Unreachable(_)) || began.elapsed() > OUTAGE_MAX {
+        let patience = *patience.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if !matches!(error, StoreError::Unreachable(_)) || began.elapsed() > patience {
             return Err(error);
         }
         broken = true;
@@ -96,10 +109,14 @@ async fn try_flush(
     changes: &[Prepared],
     broken: bool,
 ) -> Result<Verdicts, StoreError> {
-    let client = pool.get().await?;
+    let mut client = pool.get().await?;
     let mut verdicts = Verdicts::new();
     let all: Vec<&Prepared> = changes.iter().collect();
-    for run in send(&client, &all).await? {
+    let appended = match all.iter().any(|it| !it.audit.is_empty()) {
+        false => send(&client, &all).await?,
+        true => send_audited(&mut client, &all).await?,
+    };
+    for run in appended {
         verdicts.insert(run, Verdict::Appended);
     }
     if broken {
@@ -151,6 +168,20 @@ async fn is_in_log(
     Ok(true)
 }
 
+/// The same in one transaction with the audit's entries: those of the runs that it was appended
+/// to, so that whoever finds a change in the log knows that its entries are in the chain.
+async fn send_audited(
+    client: &mut deadpool_postgres::Object,
+    changes: &[&Prepared],
+) -> Result<Vec<Uuid>, StoreError> {
+    let transaction = client.transaction().await?;
+    let appended = send(&transaction, changes).await?;
+    let audited = changes.iter().filter(|it| appended.contains(&it.run));
+    extend(&transaction, audited.flat_map(|it| &it.audit)).await?;
+    transaction.commit().await?;
+    Ok(appended)
+}
+
 /// Heads and events: all that a step in the middle of a run touches.
 const STEP: &str = "WITH head AS (
     UPDATE heads h SET seq = i.next, input_tokens = h.input_tokens + i.tokens_in,
@@ -193,10 +224,7 @@ const MOVES: &str = ", moved AS (
   )";
 
 /// Sends one statement for all; answers which runs it was appended to.
-async fn send(
-    client: &deadpool_postgres::Object,
-    changes: &[&Prepared],
-) -> Result<Vec<Uuid>, StoreError> {
+async fn send(client: &impl GenericClient, changes: &[&Prepared]) -> Result<Vec<Uuid>, StoreError> {
     let heads = |get: fn(&Prepared) -> i64| changes.iter().map(|it| get(it)).collect::<Vec<i64>>();
     let runs: Vec<Uuid> = changes.iter().map(|it| it.run).collect();
     let lines = || changes.iter().flat_map(|it| it.events.iter().map(move |line| (it, line)));

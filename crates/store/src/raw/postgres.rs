@@ -60,6 +60,18 @@ async fn ask(client: Client, run: i64, stop: Arc<AtomicBool>) -> Result<Vec<Dura
     Ok(latencies)
 }
 
+pub(super) async fn backend(url: &str) -> Result<Option<i32>, StoreError> {
+    let client = connect(url).await?;
+    let row = client
+        .query_one(
+            "SELECT pg_backend_pid(), inet_server_addr() IS NOT DISTINCT FROM inet_client_addr()",
+            &[],
+        )
+        .await?;
+    let (pid, is_here): (i32, bool) = (row.try_get(0)?, row.try_get(1)?);
+    Ok(is_here.then_some(pid))
+}
+
 async fn connect(url: &str) -> Result<Client, StoreError> {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
     tokio::spawn(connection);

@@ -11,7 +11,15 @@ use crate::projection::{Birth, Prepared, QueueMove, TimerMove};
 
 impl Sqlite {
     pub(crate) async fn append(&self, change: Prepared) -> Result<Verdict, StoreError> {
-        self.write(move |connection| append(connection, &change)).await
+        let chain = self.chain.clone();
+        self.write(move |connection| {
+            let verdict = append(connection, &change)?;
+            if verdict == Verdict::Appended {
+                chain.write(connection, &change.audit)?;
+            }
+            Ok(verdict)
+        })
+        .await
     }
 
     pub(crate) async fn create(
@@ -20,7 +28,15 @@ impl Sqlite {
         birth: Birth,
         key: Option<IdempotencyKey>,
     ) -> Result<CreateOutcome, StoreError> {
-        self.write(move |connection| create(connection, &change, &birth, key.as_ref())).await
+        let chain = self.chain.clone();
+        self.write(move |connection| {
+            let outcome = create(connection, &change, &birth, key.as_ref())?;
+            if outcome == CreateOutcome::Created {
+                chain.write(connection, &change.audit)?;
+            }
+            Ok(outcome)
+        })
+        .await
     }
 }
 

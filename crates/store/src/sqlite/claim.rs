@@ -5,33 +5,40 @@ use rusqlite::{Connection, params};
 
 use super::Sqlite;
 use crate::StoreError;
-use crate::queue::{ClaimedRow, PAUSE_MAX};
+use crate::queue::{ClaimedRow, PAUSE_MAX, Wanted};
 
 impl Sqlite {
     pub(crate) async fn claim(
         &self,
         worker: WorkerId,
+        wanted: Wanted,
         limit: u32,
     ) -> Result<Vec<ClaimedRow>, StoreError> {
         let now = super::now();
-        // A lease dies with the process: it need not outlive it on disk.
-        self.write_soon(move |connection| claim(connection, worker, limit, now)).await
+        let work = move |connection: &Connection| claim(connection, worker, wanted, limit, now);
+        match wanted {
+            Wanted::Suspects => self.write(work).await,
+            // A lease dies with the process: it need not outlive it on disk.
+            Wanted::Any | Wanted::Others => self.write_soon(work).await,
+        }
     }
 }
 
 fn claim(
     connection: &Connection,
     worker: WorkerId,
+    wanted: Wanted,
     limit: u32,
     now: i64,
 ) -> rusqlite::Result<Vec<ClaimedRow>> {
-    let mut ready = connection.prepare_cached(
-        "SELECT run_id, failures FROM queue
-         WHERE owner IS NULL AND (ready_at <= ?1 OR ready_at > ?2) ORDER BY ready_at, run_id LIMIT ?3",
-    )?;
+    let (filter, order) = wanted.sql();
+    let mut ready = connection.prepare_cached(&format!(
+        "SELECT q.run_id, q.failures, q.crashes FROM queue q
+         WHERE q.owner IS NULL AND (q.ready_at <= ?1 OR q.ready_at > ?2) {filter} ORDER BY {order} LIMIT ?3",
+    ))?;
     let far = now + PAUSE_MAX.as_micros() as i64;
     let rows = ready.query_map(params![now, far, limit], |row| {
-        Ok((row.get::<_, [u8; 16]>(0)?, row.get::<_, i64>(1)?))
+        Ok((row.get::<_, [u8; 16]>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?))
     })?;
     let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
 
@@ -42,13 +49,14 @@ fn claim(
     let mut log = connection
         .prepare_cached("SELECT seq, at, kind, body FROM events WHERE run_id = ?1 ORDER BY seq")?;
     let mut claimed = Vec::with_capacity(rows.len());
-    for (run, failures) in rows {
+    for (run, failures, crashes) in rows {
         own.execute(params![run, worker.0.as_bytes()])?;
         let attempt = raise.query_row([run], |row| row.get(0))?;
         let events = log
             .query_map([run], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?
             .collect::<rusqlite::Result<_>>()?;
-        claimed.push(ClaimedRow { run: uuid::Uuid::from_bytes(run), attempt, failures, events });
+        let run = uuid::Uuid::from_bytes(run);
+        claimed.push(ClaimedRow { run, attempt, failures, crashes, events });
     }
     Ok(claimed)
 }

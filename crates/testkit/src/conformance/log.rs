@@ -29,6 +29,33 @@ pub async fn an_append_is_held_to_its_place_in_the_log(home: &Home) {
     assert_eq!(kinds, ["run.created", "run.started"]);
 }
 
+/// Whoever was not answered asks again, and is told what became of it.
+pub async fn a_change_that_was_made_is_recognised_when_it_is_appended_again(home: &Home) {
+    let store = home.open().await;
+    let other = home.another(&store).await;
+    let run = make(&store, created("x")).await;
+    let lease = claim_one(&store).await;
+    let mut begun = history(&store, run).await.record(started()).unwrap();
+    let change = begun.change().unwrap();
+    for _ in 0..3 {
+        store.append_again(&change, &lease, clock::now()).await.unwrap();
+    }
+    // Others may have spoken since.
+    append(&store, run, [spoke("hm")], Fence::Outside).await.unwrap();
+    store.append_again(&change, &lease, clock::now()).await.unwrap();
+    assert_eq!(store.events(run, 0, 100).await.unwrap().len(), 3);
+    // What is not in the log was not made.
+    let late = begun.record(proposed(&[("a", Ruling::Allow)], 1)).unwrap().change().unwrap();
+    let refused = store.append_again(&late, &lease, clock::now()).await.unwrap_err();
+    assert!(matches!(refused, AppendError::Conflict { expected: 2, found: 3, .. }), "{refused}");
+    // And one's own words in the log are of no use once another has the run.
+    let_die(&store).await;
+    assert_eq!(other.rescue().await.unwrap(), 1);
+    claim_one(&other).await;
+    let refused = store.append_again(&change, &lease, clock::now()).await.unwrap_err();
+    assert!(matches!(refused, AppendError::LeaseLost(_)), "{refused}");
+}
+
 pub async fn there_is_no_appending_to_no_run(home: &Home) {
     let store = home.open().await;
     let run = clock::new_run_id();

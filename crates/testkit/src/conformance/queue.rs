@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use chancery_domain::policy::Ruling::Allow;
-use chancery_store::queue::Release;
+use chancery_store::queue::{Release, Wanted};
 
 use super::*;
 
@@ -129,7 +129,8 @@ pub async fn a_lost_lease_is_not_given_back(home: &Home) {
     let new = claim_one(&other).await;
     store.release(old, Release::Handover).await.unwrap();
     assert!(claim(&store, 1).await.is_empty(), "a stale release freed another's run");
-    store.disown(new.run(), Duration::ZERO).await.unwrap();
+    store.disown(new.run(), new.attempt(), NOW).await.unwrap();
+    other.disown(new.run(), 1, NOW).await.unwrap();
     assert!(claim(&store, 1).await.is_empty(), "a run was disowned by one who has it not");
     // And of the same worker, by an attempt of long ago.
     other.release(new, Release::Handover).await.unwrap();
@@ -143,10 +144,13 @@ pub async fn a_run_is_disowned_by_its_owner(home: &Home) {
     for failures in 0..3 {
         let lease = claim_one(&store).await;
         assert_eq!(lease.failures(), failures);
-        store.disown(lease.run(), Duration::ZERO).await.unwrap();
+        // An attempt of long ago is not this one.
+        store.disown(lease.run(), lease.attempt() - 1, NOW).await.unwrap();
+        assert!(claim(&store, 1).await.is_empty());
+        store.disown(lease.run(), lease.attempt(), NOW).await.unwrap();
     }
     let lease = claim_one(&store).await;
-    store.disown(lease.run(), Duration::from_secs(60)).await.unwrap();
+    store.disown(lease.run(), lease.attempt(), LATER).await.unwrap();
     assert!(claim(&store, 1).await.is_empty());
 }
 
@@ -165,6 +169,64 @@ pub async fn the_runs_of_the_dead_are_rescued_and_counted(home: &Home) {
     assert_eq!(found, [(theirs[0].run(), 2, 1), (runs[2], 1, 0)]);
     // One's own are left alone.
     append(&store, runs[0], [started()], Fence::Lease(&mine[0])).await.unwrap();
+}
+
+/// Whoever was there when a worker was lost is suspect the second time; only who was there alone is
+/// to blame.
+pub async fn a_lost_worker_is_held_against_a_run_that_it_had_alone(home: &Home) {
+    let store = home.open().await;
+    let doomed = home.another(&store).await;
+    store.beat(Duration::from_secs(60)).await.unwrap();
+    let_die(&doomed).await;
+    let runs = many(&store, 3).await;
+    let claimed = async |wanted, limit| -> Vec<Lease> {
+        let claimed = doomed.claim_of(wanted, limit).await.unwrap();
+        settled(&doomed).await;
+        let_die(&doomed).await;
+        claimed.into_iter().map(|it| it.lease).collect()
+    };
+    let seen = |leases: &[Lease]| -> Vec<_> {
+        leases.iter().map(|it| (it.run(), it.failures(), it.is_suspect())).collect()
+    };
+    for _ in 0..2 {
+        let together = claimed(Wanted::Any, 10).await;
+        assert_eq!(seen(&together), runs.iter().map(|it| (*it, 0, false)).collect::<Vec<_>>());
+        assert_eq!(store.rescue().await.unwrap(), 3);
+    }
+    assert!(claimed(Wanted::Others, 10).await.is_empty());
+    // The first is lost alone, and the others come before it from now on.
+    for (run, failures) in [(runs[0], 0), (runs[1], 0), (runs[2], 0), (runs[0], 1)] {
+        let alone = claimed(Wanted::Suspects, 1).await;
+        assert_eq!(seen(&alone), [(run, failures, true)]);
+        assert_eq!(store.rescue().await.unwrap(), 1);
+    }
+    // Whatever comes further is no suspect any more.
+    let [alone] = &claimed(Wanted::Suspects, 1).await[..] else { panic!("one is there") };
+    assert_eq!((alone.run(), alone.failures()), (runs[1], 1));
+    append(&doomed, runs[1], [started()], Fence::Lease(alone)).await.unwrap();
+    assert_eq!(store.rescue().await.unwrap(), 1);
+    assert_eq!(seen(&claimed(Wanted::Others, 10).await), [(runs[1], 1, false)]);
+}
+
+/// A call that is begun again and again has not come further; one that has ended has.
+pub async fn what_is_begun_again_stands_where_it_stood(home: &Home) {
+    let store = home.open().await;
+    let run = make(&store, created("x")).await;
+    let lease = claim_one(&store).await;
+    let begin = [started(), proposed(&[("a", Allow)], 1), call_started("a")];
+    append(&store, run, begin, Fence::Lease(&lease)).await.unwrap();
+    store.release(lease, NOW).await.unwrap();
+    for failures in 1..4 {
+        let lease = claim_one(&store).await;
+        assert_eq!(lease.failures(), failures);
+        let again = CallRetried { call: CallId::from("a") }.into();
+        append(&store, run, [again, call_started("a")], Fence::Lease(&lease)).await.unwrap();
+        store.release(lease, NOW).await.unwrap();
+    }
+    let lease = claim_one(&store).await;
+    append(&store, run, [call_ended("a")], Fence::Lease(&lease)).await.unwrap();
+    store.release(lease, Release::Handover).await.unwrap();
+    assert_eq!(claim_one(&store).await.failures(), 0);
 }
 
 pub async fn one_who_resigns_leaves_nothing_behind(home: &Home) {

@@ -156,23 +156,24 @@ pub async fn tokens_are_kept_found_and_revoked(home: &Home) {
         created_at: at(1_700_000_000_000_007),
         revoked_at: None,
     };
+    let entry = || audit::sign_in("ada");
     let tokens = [
         token(TokenKind::Human, "ada"),
         token(TokenKind::Service, "watchdog"),
         token(TokenKind::Agent, "clerk 🦀"),
     ];
     for (n, token) in (0u8..).zip(&tokens) {
-        assert!(store.add_token(token, [n; 32]).await.unwrap());
+        assert!(store.add_token(token, [n; 32], entry()).await.unwrap());
         assert_eq!(store.token_by_digest([n; 32]).await.unwrap().as_ref(), Some(token));
     }
     // The same secret again changes nothing.
-    assert!(!store.add_token(&token(TokenKind::Human, "eve"), [0; 32]).await.unwrap());
+    assert!(!store.add_token(&token(TokenKind::Human, "eve"), [0; 32], entry()).await.unwrap());
     assert_eq!(store.tokens().await.unwrap(), tokens);
     assert_eq!(store.token_by_digest([9; 32]).await.unwrap(), None);
 
-    assert!(store.revoke_token(tokens[0].id, at(5)).await.unwrap());
-    assert!(!store.revoke_token(tokens[0].id, at(6)).await.unwrap());
-    assert!(!store.revoke_token(clock::new_token_id(), at(6)).await.unwrap());
+    assert!(store.revoke_token(tokens[0].id, at(5), entry()).await.unwrap());
+    assert!(!store.revoke_token(tokens[0].id, at(6), entry()).await.unwrap());
+    assert!(!store.revoke_token(clock::new_token_id(), at(6), entry()).await.unwrap());
     assert_eq!(store.token_by_digest([0; 32]).await.unwrap(), None);
     assert_eq!(store.tokens().await.unwrap()[0].revoked_at, Some(at(5)));
 }

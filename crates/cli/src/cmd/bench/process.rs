@@ -50,10 +50,30 @@ fn resident_mb(pid: u32) -> anyhow::Result<f64> {
 
 /// The processor time that this process has used.
 pub fn processor_time() -> Duration {
-    // Clock ticks are hundredths of a second on Linux.
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields: Vec<&str> =
-        stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    stat("self").map(|it| it.used).unwrap_or_default()
+}
+
+/// The processor time that a process, its parent and all children of that have used: of a
+/// PostgreSQL, when it is one of its connections. `None`: it is not on this machine.
+pub fn family_time(pid: i32) -> Option<Duration> {
+    let parent = stat(&pid.to_string())?.parent;
+    let processes = std::fs::read_dir("/proc").ok()?.filter_map(|it| {
+        let name = it.ok()?.file_name();
+        let stat = stat(name.to_str()?)?;
+        (stat.parent == parent || name == *parent).then_some(stat.used)
+    });
+    Some(processes.sum())
+}
+
+struct Stat {
+    parent: String,
+    used: Duration,
+}
+
+fn stat(process: &str) -> Option<Stat> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
     let ticks: u64 = [11, 12].iter().filter_map(|at| fields.get(*at)?.parse::<u64>().ok()).sum();
-    Duration::from_millis(ticks * 10)
+    // Clock ticks are hundredths of a second on Linux.
+    Some(Stat { parent: (*fields.get(1)?).to_owned(), used: Duration::from_millis(ticks * 10) })
 }

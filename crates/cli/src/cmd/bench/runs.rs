@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::RunsArgs;
 use super::load::{Load, Shape};
-use super::process;
+use super::{process, servers};
 use crate::Global;
 use crate::outcome::Outcome;
 use crate::output;
@@ -24,7 +24,7 @@ struct Figure {
 }
 
 /// Ten steps, as the peers were measured.
-const STEPS: usize = 10;
+pub const STEPS: usize = 10;
 
 pub async fn run(global: &Global, args: &RunsArgs) -> anyhow::Result<Outcome> {
     let dir = std::env::temp_dir().join(format!("chancery-bench-{}", std::process::id()));
@@ -63,6 +63,9 @@ impl Bench {
             for (clients, limit) in [(1, single.per_second), (64, group.per_second)] {
                 self.steps(args, database, name, shape, clients, limit).await?;
             }
+        }
+        if let Some(url) = database.filter(|_| args.servers > 1) {
+            self.servers(args, url, name).await?;
         }
         if args.quick {
             return Ok(());
@@ -128,6 +131,27 @@ impl Bench {
                 "ms",
                 None,
             )?;
+        }
+        Ok(())
+    }
+
+    /// What each added server brings, until the database has no more to give.
+    async fn servers(&mut self, args: &RunsArgs, url: &str, name: &str) -> anyhow::Result<()> {
+        let shape = Shape { steps: STEPS, calls_per_message: 1, waits: false };
+        let mut alone = None;
+        for count in [1, 2, 4, 8].into_iter().filter(|it| *it <= args.servers) {
+            let dir = self.location();
+            let together = servers::together(url, &dir, count, args.time(), shape).await?;
+            let rate = together.steps_per_second;
+            self.note(format!("{name}: steps, {count} servers of 64 runs"), rate, "/s", None)?;
+            let alone = *alone.get_or_insert(rate);
+            if count > 1 {
+                let each = (rate - alone) / (count - 1) as f64 / alone;
+                self.note(format!("{name}: of it, each added server"), each, "x", None)?;
+            }
+            if let Some(busy) = together.database {
+                self.note(format!("{name}: processors that the database used"), busy, "", None)?;
+            }
         }
         Ok(())
     }

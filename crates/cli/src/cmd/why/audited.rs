@@ -1,10 +1,11 @@
-//! A ruling by its id in the audit.
+//! What the audit has of a ruling, by its id there.
 
+use chancery_api::audit::Entry;
 use chancery_api::client::{Client, ClientError};
-use chancery_api::permission::Reason;
 use serde_json::Value;
 
 use crate::Global;
+use crate::fields::Fields;
 use crate::layers;
 use crate::outcome::{Outcome, Stopped};
 use crate::output::{self, one_line};
@@ -16,10 +17,12 @@ pub async fn print(
     id: &str,
     terminal: Terminal,
 ) -> anyhow::Result<Outcome> {
-    let entry = match client.audited(id).await {
+    let entry = match client.audit_entry(id).await {
+        // An older server: it has the audit, but not this way in.
         Err(ClientError::Problem(problem)) if problem.detail == "there is nothing here" => {
-            let said = "this server cannot be asked about single entries of its audit".to_owned();
-            return Err(Stopped::new(Outcome::Failed, "no_audit", said).about(id).into());
+            let said = "this server cannot be asked for one entry of its audit".to_owned();
+            let stopped = Stopped::new(Outcome::Failed, "no_audit_entry", said);
+            return Err(stopped.about(id).next("chancery audit ls".to_owned()).into());
         }
         other => other?,
     };
@@ -31,31 +34,42 @@ pub async fn print(
     Ok(Outcome::Done)
 }
 
-fn text(entry: &Value, terminal: Terminal) -> String {
-    let word = |name: &str| one_line(entry[name].as_str().unwrap_or_default());
-    let state = match &*word("ruling") {
-        "allow" => "ALLOWED",
-        "require_approval" | "require_human" => "ASKED",
-        "deny" => "DENIED",
+fn text(entry: &Entry, terminal: Terminal) -> String {
+    let state = match entry.ruling.as_deref() {
+        Some("allow") => "ALLOWED",
+        Some("require_approval" | "require_human") => "ASKED",
+        Some("deny") => "DENIED",
         _ => "RECORDED",
     };
-    let parts = [word("tool"), word("agent"), word("at"), word("run_id")];
-    let parts = parts.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join("  ");
-    let mut text = format!("{}  {parts}\n", terminal.bold(state));
-    let by = word("actor");
-    if !by.is_empty() {
-        text.push_str(&format!("{} by {by}\n", word("kind")));
-    }
-    let reasons = |name: &str| -> Vec<Reason> {
-        serde_json::from_value(entry[name].clone()).unwrap_or_default()
-    };
-    let (reasons, layers) = (reasons("reasons"), reasons("layers"));
-    if let Some(first) = reasons.first() {
+    let word = |it: &Option<String>| it.as_deref().map(one_line);
+    let about = [word(&entry.tool), word(&entry.agent), Some(entry.at.to_string())];
+    let about = about.into_iter().chain([word(&entry.run_id)]).flatten().collect::<Vec<_>>();
+    let mut text = format!("{}  {}\n", terminal.bold(state), about.join("  "));
+    let by = entry.actor.id.as_deref().unwrap_or(&entry.actor.kind);
+    text.push_str(&format!("{} by {}", one_line(&entry.kind), one_line(by)));
+    let whom = entry.user.as_deref().filter(|it| *it != by);
+    text.push_str(&whom.map(|it| format!(" for {}", one_line(it))).unwrap_or_default());
+    text.push('\n');
+    if let Some(first) = entry.reasons.first() {
         text.push_str(&format!("{}\n", one_line(&layers::sentence(first))));
     }
-    let shown = if layers.is_empty() { &reasons } else { &layers };
-    text.push_str(&layers::table(shown, terminal));
-    let tool = word("tool");
-    text.push_str(&layers::ways_text(&layers::ways(&tool, &reasons, None)));
+    let mut fields = Fields::new(terminal, 2);
+    if let Some(arguments) = entry.detail.get("arguments") {
+        fields.arguments(arguments);
+    }
+    for (name, label) in [("decision", "decision"), ("comment", "because"), ("result", "told")] {
+        if let Some(said) = entry.detail.get(name).and_then(Value::as_str) {
+            fields.field(label, said);
+        }
+    }
+    text.push_str(&fields.into_text());
+    text.push_str(&layers::table(&entry.reasons, terminal));
+    let request = entry.reference.as_deref();
+    let tool = entry.tool.as_deref().unwrap_or_default();
+    let ways = layers::ways(tool, &entry.reasons, request.filter(|it| it.starts_with("perm_")));
+    text.push_str(&layers::ways_text(&ways));
+    if let Some(reference) = request {
+        text.push_str(&format!("About  {}\n", one_line(reference)));
+    }
     text
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use chancery_api::client::Client;
 use chancery_api::permission::Reason;
 use chancery_api::run::Event;
+use chancery_domain::id::{AuditId, RunId};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -16,7 +17,8 @@ use crate::terminal::Terminal;
 
 #[derive(Debug, PartialEq, Serialize)]
 struct Refused {
-    seq: u64,
+    /// The ruling's id in the audit.
+    decision_id: Option<String>,
     at: String,
     tool_call_id: String,
     tool: String,
@@ -45,7 +47,7 @@ pub async fn print(
             break;
         }
     }
-    let refused = refused(&events);
+    let refused = run.id.parse().map(|id| refused(id, &events)).unwrap_or_default();
     if global.json {
         output::json(&serde_json::json!({ "run_id": run.id, "refusals": refused }))?;
         return Ok(Outcome::Done);
@@ -66,7 +68,8 @@ fn text(refused: &Refused, agent: &str, terminal: Terminal) -> String {
         _ => "DENIED",
     };
     let (tool, agent) = (one_line(&refused.tool), one_line(agent));
-    let head = format!("{}  {tool}  {agent}  {}", terminal.bold(state), refused.at);
+    let id = refused.decision_id.as_deref().unwrap_or_default();
+    let head = format!("{}  {tool}  {agent}  {}  {id}", terminal.bold(state), refused.at);
     let mut text = format!("{head}\n{}\n", one_line(&refused.text));
     if let Some(by) = &refused.decided_by {
         let comment = refused.comment.as_deref().unwrap_or("no reason given");
@@ -81,9 +84,17 @@ fn text(refused: &Refused, agent: &str, terminal: Terminal) -> String {
     text
 }
 
+/// A call that was proposed, and what was ruled on it.
+#[derive(Debug, Clone, Default)]
+struct Call {
+    tool: String,
+    reasons: Vec<Reason>,
+    ruling: String,
+}
+
 /// Folds a log into its refusals. What is not known in it is passed over.
-fn refused(events: &[Event]) -> Vec<Refused> {
-    let mut calls: HashMap<String, (String, Vec<Reason>)> = HashMap::new();
+fn refused(run: RunId, events: &[Event]) -> Vec<Refused> {
+    let mut calls: HashMap<String, Call> = HashMap::new();
     let mut decided: HashMap<String, (Option<String>, Option<String>)> = HashMap::new();
     let mut refused = Vec::new();
     for event in events {
@@ -98,7 +109,8 @@ fn refused(events: &[Event]) -> Vec<Refused> {
             }
             "permission.requested" => {
                 if let Some(call) = calls.get_mut(&word(&data["call"])) {
-                    call.1 = reasons(&data["reasons"]);
+                    call.reasons = reasons(&data["reasons"]);
+                    call.ruling = AuditId::of_event(run, event.seq, 0).to_string();
                 }
             }
             "permission.updated" => {
@@ -108,10 +120,10 @@ fn refused(events: &[Event]) -> Vec<Refused> {
             }
             "tool.refused" => {
                 let id = word(&data["call"]);
-                let (tool, reasons) = calls.get(&id).cloned().unwrap_or_default();
+                let Call { tool, reasons, ruling } = calls.get(&id).cloned().unwrap_or_default();
                 let (decided_by, comment) = decided.get(&id).cloned().unwrap_or_default();
                 refused.push(Refused {
-                    seq: event.seq,
+                    decision_id: Some(ruling).filter(|it| !it.is_empty()),
                     at: event.at.to_string(),
                     tool,
                     code: word(&data["result"]["code"]),

@@ -112,3 +112,12 @@ fn a_variable_is_read_as_what_its_setting_wants() {
     let wrong = loaded("", &[("CHANCERY_WORKERS", "many")], "").unwrap_err().to_string();
     assert!(wrong.starts_with("setting `workers` ($CHANCERY_WORKERS): "), "{wrong}");
 }
+
+#[test]
+fn allows_are_counted_unless_they_are_to_be_recorded() {
+    use crate::config::Allows;
+    let of = |toml| loaded(toml, &[], "").map(|(config, _)| config.audit.allows);
+    assert_eq!(of(""), Ok(Allows::Count));
+    assert_eq!(of("[audit]\nallows = \"record\""), Ok(Allows::Record));
+    assert!(of("[audit]\nallows = \"forget\"").is_err());
+}

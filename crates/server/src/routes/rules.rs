@@ -1,0 +1,93 @@
+//! Standing rules: decisions that are remembered, to be looked at and taken back.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use chancery_api::permission::StandingRule;
+use chancery_api::{Page, Problems};
+use chancery_domain::audit::{Entry, kind};
+use chancery_domain::id::RuleId;
+use chancery_runtime::clock;
+use chancery_store::rule;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use crate::access::Caller;
+use crate::error::{ApiError, Result};
+use crate::extract::{Params, bad_request};
+use crate::router::App;
+use crate::view;
+
+const LIST_MAX: u32 = 200;
+
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListParams {
+    /// At most 200; 50 unless said.
+    #[param(maximum = 4294967295u32)]
+    limit: Option<u32>,
+    /// The `next_cursor` of the page before.
+    #[param(pattern = "^(rul_[0-9a-f]{32})?$")]
+    cursor: Option<String>,
+}
+
+/// The newest first, those that have ended too.
+#[utoipa::path(get, path = "/api/rules", params(ListParams),
+    responses((status = 200, body = Page<StandingRule>), Problems))]
+pub async fn list(
+    State(app): State<App>,
+    caller: Caller,
+    Params(params): Params<ListParams>,
+) -> Result<Json<Page<StandingRule>>> {
+    let user = caller.asked_for(&app)?;
+    let before = params.cursor.filter(|it| !it.is_empty()).map(|it| it.parse::<RuleId>());
+    let before = before.transpose().map_err(|it| bad_request(format!("`cursor`: {it}")))?;
+    let limit = params.limit.unwrap_or(50).clamp(1, LIST_MAX);
+    let mut rules = app.store.rules(user.as_ref(), before, limit + 1).await?;
+    let more = rules.len() > limit as usize;
+    rules.truncate(limit as usize);
+    let next_cursor = rules.last().filter(|_| more).map(|it| it.id.to_string());
+    let items = rules.into_iter().map(view::standing_rule).collect();
+    Ok(Json(Page { items, next_cursor }))
+}
+
+#[utoipa::path(get, path = "/api/rules/{id}", params(("id" = String, Path)),
+    responses((status = 200, body = StandingRule), Problems))]
+pub async fn show(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<StandingRule>> {
+    let rule = visible(&app, &caller, &id).await?;
+    Ok(Json(view::standing_rule(rule)))
+}
+
+/// Takes a rule back. Calls that it has cleared and that have not begun are asked about again.
+#[utoipa::path(delete, path = "/api/rules/{id}", params(("id" = String, Path)),
+    responses((status = 200, body = StandingRule), Problems))]
+pub async fn revoke(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<StandingRule>> {
+    let rule = visible(&app, &caller, &id).await?;
+    let (by, at) = (caller.actor(), clock::now());
+    let entry = Entry {
+        user: Some(rule.user.clone()),
+        agent: Some(rule.agent.clone()),
+        tool: Some(rule.tool.clone()),
+        reference: Some(rule.id.to_string()),
+        ..Entry::new(clock::new_audit_id(), kind::RULE_REVOKED, by.clone())
+    };
+    app.store.revoke_rule(rule.id, &by, at, entry).await?;
+    let rule = visible(&app, &caller, &id).await?;
+    Ok(Json(view::standing_rule(rule)))
+}
+
+async fn visible(app: &App, caller: &Caller, id: &str) -> Result<rule::StandingRule> {
+    let missing = || ApiError::NotFound { what: "rule", id: id.chars().take(64).collect() };
+    let user = caller.asked_for(app)?;
+    let parsed: RuleId = id.parse().map_err(|_| missing())?;
+    let rule = app.store.rule(parsed).await?.ok_or_else(missing)?;
+    if user.is_some_and(|it| it != rule.user) { Err(missing()) } else { Ok(rule) }
+}

@@ -1,0 +1,86 @@
+//! Who lives, and what becomes of the runs of those who do not.
+
+use std::time::Duration;
+
+use crate::sql::Param;
+use crate::{Database, Store, StoreError};
+
+/// A worker is lost: whatever it had is suspect, and a run that it had alone is to blame.
+macro_rules! rescued {
+    () => {
+        concat!(
+            "UPDATE queue SET ready_at = 0, ",
+            given_back!("dead.alone", "1"),
+            " FROM (SELECT owner AS id, CASE count(*) WHEN 1 THEN 1 ELSE 0 END AS alone
+                    FROM queue WHERE owner IS NOT NULL GROUP BY owner) AS dead
+              WHERE queue.owner = dead.id AND queue.owner <> $1"
+        )
+    };
+}
+
+impl Store {
+    /// Says that this worker lives, for the length of a lease from now.
+    pub async fn beat(&self, lease: Duration) -> Result<(), StoreError> {
+        if let Database::Postgres(postgres) = &self.inner.database {
+            return postgres.beat(self.worker(), lease).await;
+        }
+        let until = self.database_time().await? + lease.as_micros() as i64;
+        self.execute(
+            "INSERT INTO workers (id, alive_until) VALUES ($1, $2)
+             ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until",
+            vec![Param::Uuid(self.worker().0), Param::Int(until)],
+        )
+        .await?;
+        Ok(())
+    }
+
+    /// This worker is gone, in good order: whatever it still had is free at once.
+    pub async fn resign(&self) -> Result<(), StoreError> {
+        let me = || Param::Uuid(self.worker().0);
+        self.execute("UPDATE queue SET owner = NULL WHERE owner = $1", vec![me()]).await?;
+        self.execute("DELETE FROM workers WHERE id = $1", vec![me()]).await?;
+        if let Database::Postgres(postgres) = &self.inner.database {
+            // Now: whoever would send it later is about to end.
+            postgres.notify_now().await?;
+        }
+        Ok(())
+    }
+
+    /// Frees the runs of workers that are taken for dead, and answers how many.
+    pub async fn rescue(&self) -> Result<u64, StoreError> {
+        let rescued = match &self.inner.database {
+            Database::Sqlite(_) => self.rescue_others().await?,
+            Database::Postgres(_) => self.rescue_silent().await?,
+        };
+        if rescued > 0 {
+            self.bell().ring_work();
+        }
+        Ok(rescued)
+    }
+
+    async fn rescue_others(&self) -> Result<u64, StoreError> {
+        let me = Param::Uuid(self.worker().0);
+        let rescued = self.execute(rescued!(), vec![me.clone()]).await?;
+        self.execute("DELETE FROM workers WHERE id <> $1", vec![me]).await?;
+        Ok(rescued)
+    }
+
+    async fn rescue_silent(&self) -> Result<u64, StoreError> {
+        let now = self.database_time().await?;
+        let rescued = self
+            .execute(
+                concat!(
+                    rescued!(),
+                    " AND NOT EXISTS (SELECT 1 FROM workers WHERE id = queue.owner AND alive_until > $2)"
+                ),
+                // Whoever asks lives: what it has is driven.
+                vec![Param::Uuid(self.worker().0), Param::Int(now)],
+            )
+            .await?;
+        // The row outlives the lease by far: it costs nothing, and its absence says dead too.
+        let long_dead = now - 3_600_000_000;
+        self.execute("DELETE FROM workers WHERE alive_until < $1", vec![Param::Int(long_dead)])
+            .await?;
+        Ok(rescued)
+    }
+}
