@@ -1,5 +1,7 @@
 //! A typed client of a running server.
 
+mod authority;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -63,8 +65,7 @@ impl Client {
     }
 
     pub async fn runs(&self, query: &[(&str, String)]) -> Result<Page<Run>, ClientError> {
-        let url = format!("{}/api/runs", self.base);
-        self.send(self.http.get(url).query(query)).await
+        self.list("/api/runs", query).await
     }
 
     pub async fn events(&self, id: &str, after: u64) -> Result<Page<Event>, ClientError> {
@@ -106,6 +107,10 @@ impl Client {
     pub async fn audit(&self, query: &[(&str, String)]) -> Result<Page<Entry>, ClientError> {
         let url = format!("{}/api/audit", self.base);
         self.send(self.http.get(url).query(query)).await
+    }
+
+    pub async fn audit_entry(&self, id: &str) -> Result<Entry, ClientError> {
+        self.get(&format!("/api/audit/{}", segment(id))).await
     }
 
     /// The lines of an export as they are sent.
@@ -167,6 +172,18 @@ impl Client {
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
         self.send(self.http.get(format!("{}{path}", self.base))).await
+    }
+
+    async fn list<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &[(&str, String)],
+    ) -> Result<Page<T>, ClientError> {
+        self.send(self.http.get(format!("{}{path}", self.base)).query(query)).await
+    }
+
+    async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
+        self.send(self.http.delete(format!("{}{path}", self.base))).await
     }
 
     async fn post<T: DeserializeOwned>(

@@ -1,20 +1,31 @@
 //! The commands, a file each.
 
+pub mod approval;
 pub mod audit;
 pub mod bench;
+pub mod can_i;
 pub mod chat;
 pub mod completions;
 pub mod config;
 pub mod demo;
 pub mod doctor;
 pub mod org;
+pub mod policy;
+pub mod rule;
 pub mod run;
 pub mod serve;
 pub mod token;
+pub mod why;
 
 use crate::Global;
-use crate::outcome::Outcome;
+use crate::outcome::{self, Outcome};
 use crate::output;
+
+/// What the exit codes mean.
+pub fn exit_codes() -> anyhow::Result<Outcome> {
+    output::line(format_args!("{}", outcome::CODES))?;
+    Ok(Outcome::Done)
+}
 
 /// Which version this is.
 pub fn version(global: &Global) -> anyhow::Result<Outcome> {

@@ -1,9 +1,13 @@
 //! The one binary. Every command is a file in `cmd`; how it went is an exit code of `outcome`.
 
 mod cmd;
+mod elapsed;
+mod fields;
+mod layers;
 mod outcome;
 mod output;
 mod server;
+mod terminal;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -58,6 +62,20 @@ enum Command {
     /// Runs: start, look, speak, signal, cancel
     #[command(subcommand)]
     Run(cmd::run::Command),
+    /// What waits for a person: look, approve, deny, edit, watch
+    #[command(subcommand)]
+    Approval(cmd::approval::Command),
+    /// Decisions that are remembered: list, show, revoke
+    #[command(subcommand)]
+    Rule(cmd::rule::Command),
+    /// Why something was allowed, asked or denied
+    Why(cmd::why::Args),
+    /// What would happen: yes (0), ask (8) or no (6); nothing runs
+    #[command(name = "can-i")]
+    CanI(cmd::can_i::Args),
+    /// The rules: explain a call, check expectations
+    #[command(subcommand)]
+    Policy(cmd::policy::Command),
     /// Talk with an agent
     Chat(cmd::chat::Args),
     /// Tokens: make, list, revoke
@@ -81,15 +99,29 @@ enum Command {
     Completions(cmd::completions::Args),
     /// The version
     Version,
+    /// What the exit codes mean
+    #[command(name = "exit-codes", long_about = outcome::CODES, help_template = "{about}\n")]
+    ExitCodes,
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let Cli { global, command } = Cli::parse();
+    let Cli { global, command } = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let as_json = std::env::args_os().any(|it| it == "--json");
+            return ExitCode::from(outcome::of_usage(&error, as_json) as u8);
+        }
+    };
     let done = match command {
         Command::Serve(args) => cmd::serve::run(&global, args).await,
         Command::Demo(args) => cmd::demo::run(&global, args).await,
         Command::Run(command) => cmd::run::run(&global, command).await,
+        Command::Approval(command) => cmd::approval::run(&global, command).await,
+        Command::Rule(command) => cmd::rule::run(&global, command).await,
+        Command::Why(args) => cmd::why::run(&global, args).await,
+        Command::CanI(args) => cmd::can_i::run(&global, args).await,
+        Command::Policy(command) => cmd::policy::run(&global, command).await,
         Command::Chat(args) => cmd::chat::run(&global, args).await,
         Command::Token(command) => cmd::token::run(&global, command).await,
         Command::Audit(command) => cmd::audit::run(&global, command).await,
@@ -99,6 +131,7 @@ async fn main() -> ExitCode {
         Command::Bench(command) => cmd::bench::run(&global, command).await,
         Command::Completions(args) => cmd::completions::run::<Cli>(&args),
         Command::Version => cmd::version(&global),
+        Command::ExitCodes => cmd::exit_codes(),
     };
     let outcome = done.unwrap_or_else(|error| outcome::of_error(&error, global.json));
     ExitCode::from(outcome as u8)

@@ -4,7 +4,8 @@
 use std::fmt::Arguments;
 use std::io::Write as _;
 
-use comfy_table::{ContentArrangement, Table, presets};
+pub use chancery_domain::text::visible;
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use serde::Serialize;
 
 pub fn line(text: Arguments<'_>) -> anyhow::Result<()> {
@@ -31,35 +32,31 @@ pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
 }
 
 pub fn table(head: &[&str], rows: Vec<Vec<String>>) -> anyhow::Result<()> {
+    line(format_args!("{}", laid_out(head, rows).trim_fmt()))
+}
+
+/// With a column of ids, which are not broken however narrow the terminal is.
+pub fn table_of_ids(head: &[&str], rows: Vec<Vec<String>>, ids: usize) -> anyhow::Result<()> {
+    let mut table = laid_out(head, rows);
+    if let Some(column) = table.column_mut(ids) {
+        column.set_constraint(ColumnConstraint::ContentWidth);
+    }
+    line(format_args!("{}", table.trim_fmt()))
+}
+
+fn laid_out(head: &[&str], rows: Vec<Vec<String>>) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(head.to_vec());
     for row in rows {
         table.add_row(row.iter().map(|cell| visible(cell)).collect::<Vec<_>>());
     }
-    line(format_args!("{}", table.trim_fmt()))
+    table
 }
 
-/// Text of agents and strangers, without what would move the cursor or hide a letter.
-pub fn visible(text: &str) -> String {
-    text.chars()
-        .map(|it| match it {
-            '\n' | '\t' => it,
-            // Soft hyphen, marks of direction, joiners, separators, fillers, tags.
-            '\u{ad}'
-            | '\u{61c}'
-            | '\u{180e}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{3164}'
-            | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}' => '\u{fffd}',
-            it if it.is_control() => '\u{fffd}',
-            it => it,
-        })
-        .collect()
+/// What cannot be seen, or moves what is seen, is spelt out; a line stays a line.
+pub fn one_line(text: &str) -> String {
+    visible(text).replace('\n', "\\n").replace('\t', "\\t")
 }
 
 /// A word for a shell to read as it is.
@@ -87,10 +84,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_moves_the_cursor_or_hides_is_made_visible() {
-        let given = "a\u{1b}[2Jb\u{202e}c\u{e0041}\r\u{9b}d";
-        assert_eq!(visible(given), "a\u{fffd}[2Jb\u{fffd}c\u{fffd}\u{fffd}\u{fffd}d");
-        assert_eq!(visible("two\n\tlines: 定价"), "two\n\tlines: 定价");
+    fn a_line_stays_a_line() {
+        assert_eq!(one_line("a\n\tb\u{202e}"), "a\\n\\tb\\u{202e}");
     }
 
     #[test]

@@ -2,8 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "cli/approvals.rs"]
+mod approvals;
 #[path = "cli/audit.rs"]
 mod audit;
+#[path = "cli/bank.rs"]
+mod bank;
 #[path = "cli/harness.rs"]
 mod harness;
 #[path = "cli/offline.rs"]
@@ -18,3 +22,7 @@ mod serving;
 mod settings;
 #[path = "cli/talk.rs"]
 mod talk;
+#[path = "cli/terminal.rs"]
+mod terminal;
+#[path = "cli/watching.rs"]
+mod watching;

@@ -74,6 +74,7 @@ pub fn router(app: App) -> Router {
         .routes(routes!(audit::export))
         .routes(routes!(audit::verify))
         .routes(routes!(audit::anchor))
+        .routes(routes!(audit::show))
         .split_for_parts();
     router
         .merge(document::page(document))

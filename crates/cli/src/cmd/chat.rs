@@ -6,9 +6,9 @@ use chancery_api::client::Client;
 use chancery_api::run::{CreateRun, Run};
 
 use crate::Global;
-use crate::cmd::run::settled;
+use crate::cmd::run::{print_next, settled};
 use crate::outcome::{self, Outcome};
-use crate::output::{self, quoted, visible};
+use crate::output::{self, visible};
 use crate::server::client;
 
 #[derive(Debug, clap::Args)]
@@ -31,7 +31,7 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
     });
     if let Some(text) = &args.message {
         let run = say(&client, &args.to, &session, text).await?;
-        answer(global, &run)?;
+        answer(global, &client, &run).await?;
         return Ok(outcome::of_status(&run.status));
     }
     let prompt = std::io::stdin().is_terminal();
@@ -46,7 +46,8 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
             return Ok(Outcome::Done);
         }
         if !line.trim().is_empty() {
-            answer(global, &say(&client, &args.to, &session, line.trim()).await?)?;
+            let run = say(&client, &args.to, &session, line.trim()).await?;
+            answer(global, &client, &run).await?;
         }
     }
 }
@@ -62,7 +63,7 @@ async fn say(client: &Client, agent: &str, session: &str, text: &str) -> anyhow:
     settled(client, run).await
 }
 
-fn answer(global: &Global, run: &Run) -> anyhow::Result<()> {
+async fn answer(global: &Global, client: &Client, run: &Run) -> anyhow::Result<()> {
     if global.json {
         return output::json(run);
     }
@@ -70,9 +71,9 @@ fn answer(global: &Global, run: &Run) -> anyhow::Result<()> {
         (Some(text), _) => output::line(format_args!("{}", visible(text))),
         (None, Some(error)) => output::line(format_args!("[{}] {}", run.status, visible(error))),
         (None, None) => {
-            let keys = run.wait.iter().flat_map(|it| &it.correlation_keys);
-            let keys = keys.map(|it| quoted(it)).collect::<Vec<_>>().join(", ");
-            output::line(format_args!("[{}] {} waits for {keys}", run.status, run.id))
+            let waits = run.waiting_for.as_deref().unwrap_or("someone");
+            output::line(format_args!("[{}] {} waits for {waits}", run.status, run.id))?;
+            print_next(client, run).await
         }
     }
 }

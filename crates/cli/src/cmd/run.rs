@@ -3,11 +3,15 @@
 use chancery_api::client::Client;
 use chancery_api::run::{CreateRun, Run, Signal, Speak, Tree};
 use clap::Subcommand;
+use jiff::Timestamp;
 
 use crate::Global;
+use crate::cmd::approval;
+use crate::elapsed;
 use crate::outcome::{self, Misused, Outcome};
-use crate::output::{self, quoted, short, visible};
+use crate::output::{self, one_line, quoted, short, visible};
 use crate::server::client;
+use crate::terminal::Terminal;
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -15,12 +19,19 @@ pub enum Command {
     Start {
         /// The goal
         input: String,
-        #[arg(long, default_value = "pa")]
-        agent: String,
+        /// [default: pa]
+        #[arg(long, conflicts_with = "group")]
+        agent: Option<String>,
+        /// Instead of an agent
+        #[arg(long)]
+        group: Option<String>,
         #[arg(long)]
         user: Option<String>,
         #[arg(long)]
         project: Option<String>,
+        /// The talk that it goes on with
+        #[arg(long, value_name = "KEY")]
+        session: Option<String>,
         #[arg(long)]
         wait: bool,
     },
@@ -30,8 +41,13 @@ pub enum Command {
         status: Option<String>,
         #[arg(long)]
         agent: Option<String>,
+        #[arg(long)]
+        group: Option<String>,
         #[arg(long, default_value_t = 20)]
         limit: u32,
+        /// Only what was asked for since: `30m`, `8h`, `7d` or a time
+        #[arg(long, value_name = "WHEN")]
+        since: Option<String>,
     },
     /// One run
     Show { id: String },
@@ -62,14 +78,21 @@ pub enum Command {
 pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
     let client = client(global)?;
     let shown = match command {
-        Command::Ls { status, agent, limit } => {
-            return list(global, &client, status, agent, limit).await;
+        Command::Ls { status, agent, group, limit, since } => {
+            let since = since.as_deref().map(elapsed::since).transpose()?;
+            let mut query = Vec::new();
+            query.extend(status.map(|it| ("status", it)));
+            query.extend(agent.map(|it| ("agent", it)));
+            query.extend(group.map(|it| ("group", it)));
+            return list(global, &client, query, limit, since).await;
         }
         Command::Trace { id, follow } => return trace(global, &client, &id, follow).await,
         Command::Tree { id } => return tree(global, &client.tree(&id).await?),
-        Command::Start { input, agent, user, project, wait } => {
-            let new =
-                CreateRun { agent: Some(agent), input, user, project, ..CreateRun::default() };
+        Command::Start { input, agent, group, user, project, session, wait } => {
+            let agent = agent.or_else(|| group.is_none().then(|| "pa".to_owned()));
+            let session_key = session;
+            let more = CreateRun::default();
+            let new = CreateRun { agent, group, input, user, project, session_key, ..more };
             let run = client.create_run(&new).await?;
             if wait { settled(&client, run).await? } else { run }
         }
@@ -89,6 +112,7 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
         output::json(&shown)?;
     } else {
         print(&shown)?;
+        print_next(&client, &shown).await?;
     }
     Ok(outcome::of_status(&shown.status))
 }
@@ -108,14 +132,17 @@ pub async fn settled(client: &Client, mut run: Run) -> anyhow::Result<Run> {
 async fn list(
     global: &Global,
     client: &Client,
-    status: Option<String>,
-    agent: Option<String>,
+    mut query: Vec<(&str, String)>,
     limit: u32,
+    since: Option<Timestamp>,
 ) -> anyhow::Result<Outcome> {
-    let mut query = vec![("limit", limit.to_string())];
-    query.extend(status.map(|it| ("status", it)));
-    query.extend(agent.map(|it| ("agent", it)));
-    let page = client.runs(&query).await?;
+    query.push(("limit", limit.to_string()));
+    let mut page = client.runs(&query).await?;
+    // The newest come first: behind the first that is too old, all are.
+    if let Some(old) = page.items.iter().position(|it| since.is_some_and(|at| it.created_at < at)) {
+        page.items.truncate(old);
+        page.next_cursor = None;
+    }
     if global.json {
         output::json(&page)?;
         return Ok(Outcome::Done);
@@ -160,6 +187,9 @@ async fn trace(
         }
         let run = client.run(id).await?;
         if !follow || run.ended_at.is_some() {
+            if !global.json {
+                print_next(client, &run).await?;
+            }
             return Ok(outcome::of_status(&run.status));
         }
         // Something more has come when the first of it arrives.
@@ -195,14 +225,29 @@ fn print(run: &Run) -> anyhow::Result<()> {
     let (agent, user) = (visible(&run.agent), visible(&run.user));
     output::line(format_args!("  agent   {agent}   user {user}"))?;
     output::line(format_args!("  input   {}", visible(&run.input)))?;
-    for key in run.wait.iter().flat_map(|it| &it.correlation_keys) {
-        output::line(format_args!("  next    chancery run signal {} {}", run.id, quoted(key)))?;
-    }
     if let Some(text) = &run.output {
         output::line(format_args!("  output  {}", visible(text)))?;
     }
     if let Some(text) = &run.error {
         output::line(format_args!("  error   {}", visible(text)))?;
+    }
+    Ok(())
+}
+
+/// What a waiting run waits for, and what to type. A question is answered where it can be read:
+/// a signal would approve it unseen.
+pub async fn print_next(client: &Client, run: &Run) -> anyhow::Result<()> {
+    if run.waiting_for.as_deref() == Some("permission") {
+        for asked in approval::of_run(client, &run.id, Some("pending")).await? {
+            let risk = Terminal::of_stdout().risk(asked.risk.as_deref());
+            let tool = one_line(&asked.tool);
+            output::line(format_args!("  asks    {risk} {tool}"))?;
+            output::line(format_args!("  next    chancery approval show {}", asked.id))?;
+        }
+        return Ok(());
+    }
+    for key in run.wait.iter().flat_map(|it| &it.correlation_keys) {
+        output::line(format_args!("  next    chancery run signal {} {}", run.id, quoted(key)))?;
     }
     Ok(())
 }

@@ -139,6 +139,12 @@ impl Went {
         said.trim_end()
     }
 
+    /// Asserts that the command line was not understood.
+    #[track_caller]
+    pub fn usage(&self) {
+        assert_eq!((self.code, &*self.out), (2, ""), "{self:?}");
+    }
+
     #[track_caller]
     pub fn done(&self) -> &str {
         assert_eq!((self.code, &*self.err), (0, ""), "{self:?}");
@@ -150,7 +156,7 @@ pub fn went(mut command: Command) -> Went {
     of(command.output().unwrap())
 }
 
-fn of(output: std::process::Output) -> Went {
+pub fn of(output: std::process::Output) -> Went {
     Went {
         code: output.status.code().unwrap_or(-1),
         out: String::from_utf8(output.stdout).unwrap(),

@@ -108,7 +108,7 @@ fn what_agents_say_does_not_reach_the_terminal_as_it_is() {
         let odd = |it: char| it.is_control() && it != '\n' || it == '\u{202e}';
         assert!(!went.done().contains(odd), "{arguments:?}: {:?}", went.out);
     }
-    assert!(ended.out.contains("\u{fffd}[2Jred\u{fffd}"), "{ended:?}");
+    assert!(ended.out.contains(r"\u{1b}[2Jred\u{202e}\u{d}"), "{ended:?}");
     let refused = place.chancery(&["run", "show", "run_\u{1b}[2J"]);
     assert!(!refused.failed(1).contains('\u{1b}'), "{refused:?}");
 }

@@ -2,12 +2,12 @@
 
 use axum::Json;
 use axum::body::{Body, Bytes};
-use axum::extract::State;
+use axum::extract::{Path, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use chancery_api::audit::{Anchor, Entry, Verified};
 use chancery_api::{Page, Problems};
-use chancery_domain::id::{AgentId, UserId};
+use chancery_domain::id::{AgentId, AuditId, UserId};
 use chancery_domain::policy::Ruling;
 use chancery_runtime::clock;
 use chancery_runtime::tool::config::Span;
@@ -118,6 +118,24 @@ pub async fn list(
     found.truncate(limit as usize);
     let next_cursor = found.last().filter(|_| more).map(|it| it.seq.to_string());
     Ok(Json(Page { items: found.iter().map(view::audit::entry).collect(), next_cursor }))
+}
+
+/// One entry, by the id that `chancery why` is asked for.
+#[utoipa::path(get, path = "/api/audit/{id}", params(("id" = String, Path)),
+    responses((status = 200, body = Entry), Problems))]
+pub async fn show(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<Entry>> {
+    let missing = || ApiError::NotFound { what: "entry", id: id.chars().take(64).collect() };
+    let user = caller.audited(None)?;
+    let parsed: AuditId = id.parse().map_err(|_| missing())?;
+    let found = app.store.audit_entry(parsed).await?.ok_or_else(missing)?;
+    let entry = view::audit::entry(&found);
+    // What concerns somebody else is not there.
+    let theirs = user.is_some_and(|it| entry.user.as_deref() != Some(it.as_str()));
+    if theirs { Err(missing()) } else { Ok(Json(entry)) }
 }
 
 /// Every entry that matches, oldest first, a line each: `docs/audit.md` says how to check them.

@@ -1,0 +1,40 @@
+//! What people are asked, what they answer, and what the rules would say.
+
+use super::{Client, ClientError, segment};
+use crate::Page;
+use crate::permission::{Authorize, Authorized, Decide, Permission, StandingRule};
+
+impl Client {
+    pub async fn permissions(
+        &self,
+        query: &[(&str, String)],
+    ) -> Result<Page<Permission>, ClientError> {
+        self.list("/api/permissions", query).await
+    }
+
+    pub async fn permission(&self, id: &str) -> Result<Permission, ClientError> {
+        self.get(&format!("/api/permissions/{}", segment(id))).await
+    }
+
+    /// The same answer again is no error; another one is, with status 409.
+    pub async fn decide(&self, id: &str, decide: &Decide) -> Result<Permission, ClientError> {
+        self.post(&format!("/api/permissions/{}/decision", segment(id)), decide).await
+    }
+
+    /// What the rules would say. Nothing runs.
+    pub async fn authorize(&self, question: &Authorize) -> Result<Authorized, ClientError> {
+        self.post("/api/authorize", question).await
+    }
+
+    pub async fn rules(&self, query: &[(&str, String)]) -> Result<Page<StandingRule>, ClientError> {
+        self.list("/api/rules", query).await
+    }
+
+    pub async fn rule(&self, id: &str) -> Result<StandingRule, ClientError> {
+        self.get(&format!("/api/rules/{}", segment(id))).await
+    }
+
+    pub async fn revoke_rule(&self, id: &str) -> Result<StandingRule, ClientError> {
+        self.delete(&format!("/api/rules/{}", segment(id))).await
+    }
+}
