@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::audit::{Anchor, Entry, Verified};
-use crate::org::{Changed, NewOrg, Org, Version, VersionFiles};
+use crate::org::{Changed, NewOrg, Org, Tool, Version, VersionFiles};
 use crate::problem::Problem;
 use crate::run::{CreateRun, Event, Run, Signal, Speak, Tree};
 use crate::token::{MadeToken, NewToken, Token};
@@ -135,6 +135,11 @@ impl Client {
 
     pub async fn org(&self) -> Result<Org, ClientError> {
         self.get("/api/org").await
+    }
+
+    /// The tools that can be called now.
+    pub async fn tools(&self) -> Result<Page<Tool>, ClientError> {
+        self.get("/api/tools").await
     }
 
     pub async fn org_versions(

@@ -14,6 +14,8 @@ mod harness;
 mod offline;
 #[path = "cli/org.rs"]
 mod org;
+#[path = "cli/rulings.rs"]
+mod rulings;
 #[path = "cli/runs.rs"]
 mod runs;
 #[path = "cli/serving.rs"]

@@ -175,6 +175,10 @@ async fn generate(
             Some(reply) => reply,
             None => {
                 journal.commit().await?;
+                // Somebody spoke meanwhile, and the model has not heard it: it is asked anew.
+                if journal.context().messages().len() != messages.len() {
+                    return Ok(());
+                }
                 tokio::select! {
                     reply = asked => reply,
                     () = reins.halt.cancelled() => return halted(journal).await,

@@ -1,7 +1,5 @@
 //! Organisations in files: what is wrong with them, all of it at once, and what is built in.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 #[path = "organisation/built_in.rs"]
 mod built_in;
 #[path = "organisation/mistakes.rs"]

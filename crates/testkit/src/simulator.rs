@@ -390,10 +390,10 @@ impl Game<'_> {
             return Err(told(wrong.clone()));
         }
         let mine = AuditFilter { run: Some(self.run), ..AuditFilter::default() };
-        let audited = self.store.audit_after(&mine, 0, 100).await.map_err(|it| it.to_string())?;
-        let cancelled = log.iter().filter(|it| matches!(it.event, Event::Cancelled(_))).count();
-        if audited.len() != cancelled {
-            return Err(told(format!("{} entries in the audit, not {cancelled}", audited.len())));
+        let audited = self.store.audit_after(&mine, 0, 1000).await.map_err(|it| it.to_string())?;
+        let due = check::entries_due(&log);
+        if audited.len() != due {
+            return Err(told(format!("{} entries in the audit, not {due}", audited.len())));
         }
         let outputs = log
             .iter()

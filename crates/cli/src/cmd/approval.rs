@@ -23,6 +23,7 @@ use crate::output;
 use crate::server::client;
 use crate::terminal::Terminal;
 
+pub use batch::proposed;
 pub use card::decided;
 pub use find::{of_run, run as whole_run_id};
 

@@ -1,7 +1,7 @@
 //! `org`: who there is. Directories are read here, without a server; versions are asked for.
 
 mod show;
-mod side;
+pub mod side;
 
 use std::path::{Path, PathBuf};
 

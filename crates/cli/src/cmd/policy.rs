@@ -1,12 +1,15 @@
 //! `policy`: reading the rules, and holding them to what one expects of them.
 
+mod diff;
 mod expect;
+mod matrix;
 
 use chancery_api::permission::Authorize;
 use clap::Subcommand;
 
 use crate::Global;
 use crate::cmd::can_i::{asked, object};
+use crate::cmd::org::side::Side;
 use crate::layers;
 use crate::outcome::Outcome;
 use crate::output::{self, one_line};
@@ -31,6 +34,13 @@ pub enum Command {
         #[arg(long, alias = "as", value_name = "PERSON")]
         user: Option<String>,
     },
+    /// Role by tool: ✔ allowed, ◐ asked about, ✕ denied; arguments aside
+    Matrix {
+        /// A directory, a version's number, `running` or `builtin` [default: the server's]
+        which: Option<Side>,
+    },
+    /// What would have been ruled otherwise on past calls, had these files been in force
+    Diff(diff::Args),
     /// Checks a file of expectations: a YAML list of {agent, tool, args?, user?, expect}
     Test(expect::Args),
 }
@@ -55,6 +65,8 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
             }
             Ok(Outcome::Done)
         }
+        Command::Matrix { which } => matrix::print(global, which).await,
+        Command::Diff(args) => diff::run(global, args).await,
         Command::Test(args) => expect::run(global, args).await,
     }
 }

@@ -144,6 +144,53 @@ fn what_is_high_is_not_approved_among_others() {
 }
 
 #[test]
+fn what_is_not_high_is_approved_together() {
+    let bank = Bank::open();
+    let run = bank.asks("memo");
+    let listed = bank.chancery(&["approval", "ls"]);
+    assert!(listed.done().lines().any(|it| it.starts_with(" MED ") && it.contains("memo x2")));
+    let both = bank.chancery(&["approval", "approve", &run]);
+    let lines: Vec<&str> = both.done().lines().collect();
+    assert!(lines[0].contains("1 still open") && lines[1].contains("batch complete"), "{both:?}");
+    assert_eq!(bank.paid_by(&run), ["memo one", "memo two"]);
+}
+
+#[test]
+fn a_remembered_answer_holds_until_it_is_revoked() {
+    let bank = Bank::open();
+    let run = bank.asks("memo");
+    let requests = bank.open_requests();
+    bank.chancery(&["approval", "approve", &requests[0], "--for", "1h"]).usage();
+    bank.chancery(&["approval", "approve", &requests[0], "--remember", "ever"]).usage();
+    let remember = ["approval", "approve", &requests[0], "--remember", "agent", "--for", "1h"];
+    assert_eq!(bank.chancery(&remember).code, 0);
+    assert_eq!(bank.chancery(&["approval", "approve", &requests[1]]).code, 0);
+    assert_eq!(bank.paid_by(&run).len(), 2);
+    let rules = bank.chancery(&["rule", "ls", "--json"]).json();
+    let rule = rules["items"][0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(rules["items"][0]["scope"], "agent");
+    let listed = bank.chancery(&["rule", "ls"]);
+    assert!(listed.done().contains(&rule) && listed.out.contains(" agent pa "), "{listed:?}");
+    let shown = bank.chancery(&["rule", "show", &rule[..30]]);
+    assert!(
+        shown.done().starts_with(&format!("{rule}  holds\n  tool          memo\n")),
+        "{shown:?}"
+    );
+    assert!(shown.out.contains("  expires       in 59m "), "{shown:?}");
+    // Nobody is asked any more.
+    let again = bank.chancery(&["run", "start", "memo again", "--wait"]);
+    assert_eq!(again.code, 0, "{again:?}");
+    assert_eq!(bank.paid().len(), 4);
+    let revoked = bank.chancery(&["rule", "revoke", &rule]);
+    assert!(revoked.done().starts_with(&format!("{rule} is revoked")), "{revoked:?}");
+    assert_eq!(bank.chancery(&["rule", "ls"]).done().lines().count(), 1);
+    assert!(bank.chancery(&["rule", "ls", "--all"]).done().contains(" revoked"));
+    bank.asks("memo once more");
+    bank.chancery(&["rule", "show", "rul_00000000"]).failed(1);
+    bank.chancery(&["rule", "revoke", "perm_1"]).failed(2);
+}
+
+#[test]
 fn what_is_denied_does_not_happen_and_why_says_so() {
     let bank = Bank::open();
     let run = bank.asks("two");

@@ -17,11 +17,11 @@ fn the_chain_is_shown_exported_and_verified() {
     assert_eq!(place.chancery(&["audit", "ls", "--since", "yesterday"]).code, 1);
 
     let exported = place.chancery(&["audit", "export"]);
-    assert_eq!(exported.done().lines().count(), 2);
+    assert_eq!(exported.done().lines().count(), 3);
 
     let verified = place.chancery(&["audit", "verify"]);
     let lines: Vec<&str> = verified.done().lines().collect();
-    assert!(lines[0].starts_with("2 entries, 20"), "{verified:?}");
+    assert!(lines[0].starts_with("3 entries, 20"), "{verified:?}");
     assert!(lines[0].contains(" .. now   chain ok   head "), "{verified:?}");
     assert_eq!(
         lines[1],
@@ -29,7 +29,7 @@ fn the_chain_is_shown_exported_and_verified() {
          Cannot show a cut-off tail: compare the head with your anchor."
     );
     let json = place.chancery(&["audit", "verify", "--json"]).json();
-    assert_eq!((&json["ok"], &json["entries"]), (&true.into(), &2.into()));
+    assert_eq!((&json["ok"], &json["entries"]), (&true.into(), &3.into()));
 
     let anchor = place.chancery(&["audit", "anchor"]);
     let word = anchor.done().split_whitespace().next().unwrap().to_owned();

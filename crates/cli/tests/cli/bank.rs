@@ -16,8 +16,14 @@ agents:
       calls:
         - {tool: pay, args: {to: lin, amount: 1}}
         - {tool: pay, args: {to: mei, amount: 2}}
+    - when: {user_matches: "^memo"}
+      calls:
+        - {tool: memo, args: {text: one}}
+        - {tool: memo, args: {text: two}}
     - when: {user_matches: "^stroll"}
       call: {tool: no_such_tool, args: {}}
+    - when: {user_matches: "^vault"}
+      call: {tool: vault, args: {}}
 fallback: "done: {{result}}"
 "#;
 
@@ -33,7 +39,23 @@ commands:
       additionalProperties: false
     risk: high
     capabilities: [money]
+  memo:
+    description: Files a memo
+    command: [/bin/sh, ORG/pay.sh, "--", "memo", "{text}"]
+    parameters: {type: object, properties: {text: {type: string}}, required: [text]}
+    risk: medium
+    capabilities: [paper]
+  vault:
+    description: Opens the vault
+    command: [/bin/sh, ORG/pay.sh, "--", "vault", "open"]
+    risk: high
+    capabilities: [gold]
 "#;
+
+const POLICY: &str = "
+extends: builtin
+capabilities: {paper: require_approval, gold: deny}
+";
 
 pub struct Bank {
     pub place: Place,
@@ -48,6 +70,7 @@ impl Bank {
         std::fs::create_dir(&org).unwrap();
         let tools = TOOLS.replace("ORG", &org.display().to_string());
         place.write("org/tools.yaml", &tools);
+        place.write("org/policy.yaml", POLICY);
         let paid = place.path("paid").display().to_string();
         place.write("org/pay.sh", &format!("printf '%s %s\\n' \"$2\" \"$3\" >> '{paid}'\n"));
         place.write("paid", "");

@@ -33,6 +33,22 @@ fn version_and_help_are_there() {
 }
 
 #[test]
+fn exit_codes_are_explained() {
+    let place = Place::new();
+    for arguments in [&["help", "exit-codes"][..], &["exit-codes"]] {
+        let said = place.chancery(arguments);
+        for code in ["0", "1", "2", "3", "4", "5", "6", "7", "8", "130"] {
+            let line = |it: &&str| it.split_whitespace().next() == Some(code);
+            assert_eq!(said.done().lines().filter(line).count(), 1, "{code}: {said:?}");
+        }
+    }
+    let json = place.chancery(&["approval", "nonsense", "--json"]);
+    let error: serde_json::Value = serde_json::from_str(&json.err).unwrap();
+    assert_eq!((json.code, &*json.out, &error["error"]["code"]), (2, "", &"usage".into()));
+    assert!(error["error"]["next"].is_null() && error["error"]["decision_id"].is_null());
+}
+
+#[test]
 fn what_is_no_command_is_exit_code_2() {
     let place = Place::new();
     for arguments in [

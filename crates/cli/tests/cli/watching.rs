@@ -80,6 +80,29 @@ fn requests_are_decided_one_at_a_time_as_they_come() {
 }
 
 #[test]
+fn what_is_not_high_takes_one_letter_and_the_riskiest_comes_first() {
+    let bank = Bank::open();
+    let memo = bank.asks("memo");
+    bank.asks("pay");
+    let mut terminal = watch(&bank, "0");
+    terminal.shows("HIGH  pay");
+    terminal.shows(MENU);
+    terminal.types("s\n");
+    terminal.shows("MED  memo");
+    terminal.shows("\"one\"");
+    terminal.shows(MENU);
+    terminal.types("a\n");
+    terminal.shows("approved memo");
+    terminal.shows("\"two\"");
+    terminal.shows(MENU);
+    terminal.types("a\n");
+    terminal.shows("batch complete");
+    terminal.shows("(1 skipped");
+    assert_eq!(bank.paid_by(&memo), ["memo one", "memo two"]);
+    assert_eq!(bank.open_requests().len(), 1);
+}
+
+#[test]
 fn keys_from_before_a_request_could_be_read_decide_nothing() {
     let bank = Bank::open();
     bank.asks("pay");

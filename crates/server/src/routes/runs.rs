@@ -66,7 +66,7 @@ pub async fn create(
 pub struct ListParams {
     #[param(pattern = "^(pending|running|waiting|completed|failed|cancelled)?$")]
     status: Option<String>,
-    #[param(pattern = "^(run_[0-9a-fA-F]{32})?$")]
+    #[param(pattern = "^(run_[0-9a-f]{32})?$")]
     parent: Option<String>,
     #[param(max_length = 256, pattern = r"^[!-~]*$")]
     agent: Option<String>,
@@ -76,7 +76,7 @@ pub struct ListParams {
     #[param(maximum = 4294967295u32)]
     limit: Option<u32>,
     /// The `next_cursor` of the page before.
-    #[param(pattern = "^(run_[0-9a-fA-F]{32})?$")]
+    #[param(pattern = "^(run_[0-9a-f]{32})?$")]
     cursor: Option<String>,
 }
 

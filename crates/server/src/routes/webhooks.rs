@@ -9,7 +9,7 @@ use utoipa::IntoParams;
 
 use crate::access::Operator;
 use crate::error::Result;
-use crate::extract::Params;
+use crate::extract::{Params, bad_request};
 use crate::router::App;
 use crate::view;
 
@@ -35,6 +35,9 @@ pub async fn deliveries(
     _: Operator,
     Params(params): Params<ListParams>,
 ) -> Result<Json<Page<Delivery>>> {
+    if params.cursor.is_some_and(|it| i64::try_from(it).is_err()) {
+        return Err(bad_request(format!("`cursor` is at most {}", i64::MAX)));
+    }
     let limit = params.limit.unwrap_or(50).clamp(1, LIST_MAX);
     let mut found = app.store.deliveries(params.cursor, limit + 1).await?;
     let more = found.len() > limit as usize;

@@ -106,9 +106,9 @@ async fn what_was_done_is_found_by_filter_and_page() {
     assert_eq!(said, [&json!("lin"), &json!("pa"), &json!(run), &json!(null)]);
     assert!(entry["id"].as_str().unwrap().starts_with("aud_"), "{entry}");
 
-    // The operator's own token, lin's token, and the run.
+    // The organisation, the operator's own token, lin's token, and the run.
     let all = items(&operator, "").await;
-    assert_eq!(kinds(&all), ["run.cancelled", "token.made", "token.made"]);
+    assert_eq!(kinds(&all), ["run.cancelled", "token.made", "token.made", "org.changed"]);
     assert_eq!(all[1]["actor"], json!({"kind": "user", "id": "operator"}));
     assert_eq!(all[2]["actor"], json!({"kind": "system"}));
     assert!(!format!("{all:?}").contains("chy_"), "no secret is in the audit");
@@ -118,19 +118,19 @@ async fn what_was_done_is_found_by_filter_and_page() {
         ("?tool=git_push", 0),
         ("?ruling=deny", 0),
         ("?user=lin", 2),
-        ("?since=1h", 3),
+        ("?since=1h", 4),
         ("?since=2099-01-01T00:00:00Z", 0),
         ("?until=1h", 0),
         ("?until=2099-01-01T00:00:00Z&kind=token.made", 2),
-        ("?agent=&tool=&ruling=&since=&until=&kind=&user=&run=", 3),
+        ("?agent=&tool=&ruling=&since=&until=&kind=&user=&run=", 4),
         (&*format!("?run={run}"), 1),
     ] {
         assert_eq!(items(&operator, query).await.len(), count, "{query}");
     }
-    let page = operator.get("/api/audit?limit=2").await.json();
+    let page = operator.get("/api/audit?limit=3").await.json();
     let next = page["next_cursor"].as_str().unwrap();
-    let last = operator.get(&format!("/api/audit?limit=2&cursor={next}")).await.json();
-    assert_eq!((&last["items"][0], &last["next_cursor"]), (&all[2], &json!(null)));
+    let last = operator.get(&format!("/api/audit?limit=3&cursor={next}")).await.json();
+    assert_eq!((&last["items"][0], &last["next_cursor"]), (&all[3], &json!(null)));
     for bad in ["ruling=maybe", "since=yesterday", "run=x", "cursor=-1", "nonsense=1", "agent=%00"]
     {
         operator.get(&format!("/api/audit?{bad}")).await.problem(400, "bad_request");

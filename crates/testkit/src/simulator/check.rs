@@ -1,10 +1,11 @@
 //! What must hold of a run's log and of the world when all is over, whatever happened.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chancery_domain::event::*;
 use chancery_domain::history::History;
 use chancery_domain::id::{CallId, MessageId, RunId, idempotency_key};
+use chancery_domain::policy::Ruling;
 use chancery_domain::run::{Run, Work};
 use chancery_runtime::UnknownOutcome;
 
@@ -191,4 +192,41 @@ fn heard_all(log: &[Recorded]) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// How many entries the audit owes to a log: all that is not a silent allow.
+pub fn entries_due(log: &[Recorded]) -> usize {
+    let mut due = 0;
+    // Calls of the batch in hand that somebody granted, and those that nobody may run.
+    let (mut granted, mut refused) = (BTreeSet::new(), BTreeSet::new());
+    for it in log {
+        due += match &it.event {
+            Event::Cancelled(_) | Event::PermissionRequested(_) | Event::PermissionEscalated(_) => {
+                1
+            }
+            Event::BatchProposed(batch) => {
+                (granted, refused) = (BTreeSet::new(), BTreeSet::new());
+                for it in &batch.calls {
+                    match (it.ruling, &it.answer) {
+                        (Ruling::Deny, _) => drop(refused.insert(it.call.id.clone())),
+                        (_, Some(Answer::Rule(_))) => drop(granted.insert(it.call.id.clone())),
+                        _ => {}
+                    }
+                }
+                batch.calls.iter().filter(|it| it.ruling != Ruling::Allow).count()
+            }
+            Event::PermissionDecided(it) => {
+                match it.decision {
+                    Decision::Granted => drop(granted.insert(it.call.clone())),
+                    Decision::Denied | Decision::Expired => drop(refused.insert(it.call.clone())),
+                    Decision::Supplied(_) => {}
+                }
+                1 + usize::from(it.remember.is_some())
+            }
+            Event::CallEnded(it) => usize::from(granted.contains(&it.call)),
+            Event::CallRefused(it) => usize::from(!refused.contains(&it.call)),
+            _ => 0,
+        };
+    }
+    due
 }

@@ -42,8 +42,8 @@ impl Batch {
 /// caller's to read, what was asked of it is all there is.
 pub async fn of(client: &Client, run: &str) -> anyhow::Result<Option<Batch>> {
     let permissions = of_run(client, run, None).await?;
-    let proposed = match last_proposed(client, run).await {
-        Ok(proposed) => proposed,
+    let proposed = match proposed(client, run).await {
+        Ok(mut proposed) => proposed.pop(),
         Err(ClientError::Problem(problem)) if problem.status == 404 => None,
         Err(error) => return Err(error.into()),
     };
@@ -53,8 +53,9 @@ pub async fn of(client: &Client, run: &str) -> anyhow::Result<Option<Batch>> {
     })
 }
 
-async fn last_proposed(client: &Client, run: &str) -> Result<Option<BatchProposed>, ClientError> {
-    let (mut last, mut after) = (None, 0);
+/// Every batch that a run has proposed, in their order. What a newer server wrote is passed over.
+pub async fn proposed(client: &Client, run: &str) -> Result<Vec<BatchProposed>, ClientError> {
+    let (mut proposed, mut after) = (Vec::new(), 0);
     loop {
         let page = client.events(run, after).await?;
         for event in page.items {
@@ -63,11 +64,11 @@ async fn last_proposed(client: &Client, run: &str) -> Result<Option<BatchPropose
                 && let Ok(Event::BatchProposed(it)) =
                     Event::decode(&event.kind, &event.data.to_string())
             {
-                last = Some(it);
+                proposed.push(it);
             }
         }
         if page.next_cursor.is_none() {
-            return Ok(last);
+            return Ok(proposed);
         }
     }
 }

@@ -101,10 +101,13 @@ fn refused(run: RunId, events: &[Event]) -> Vec<Refused> {
         let data = &event.data;
         match &*event.kind {
             "batch.proposed" => {
-                for proposal in data["calls"].as_array().into_iter().flatten() {
-                    let (id, tool) =
-                        (word(&proposal["call"]["id"]), word(&proposal["call"]["tool"]));
-                    calls.insert(id, (tool, reasons(&proposal["reasons"])));
+                let proposals = data["calls"].as_array().into_iter().flatten();
+                for (place, proposal) in (0..).zip(proposals) {
+                    let tool = word(&proposal["call"]["tool"]);
+                    let reasons = reasons(&proposal["reasons"]);
+                    let ruling = AuditId::of_event(run, event.seq, place).to_string();
+                    let call = Call { tool, reasons, ruling };
+                    calls.insert(word(&proposal["call"]["id"]), call);
                 }
             }
             "permission.requested" => {
