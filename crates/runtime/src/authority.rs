@@ -117,13 +117,19 @@ impl InForce {
     }
 
     pub fn get(&self) -> Arc<Authority> {
-        let current = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
-        if current.arrived == current.tools.arrived() {
-            return current;
+        loop {
+            let current = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+            if current.arrived == current.tools.arrived() {
+                return current;
+            }
+            // A server's tools have come since: they are under the same law, unless another was
+            // put in force meanwhile.
+            let with_all = Arc::new(Authority::new(current.org().clone(), current.tools.clone()));
+            let mut in_force = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            if Arc::ptr_eq(&current, &in_force) {
+                *in_force = with_all;
+            }
         }
-        // A server's tools have come since: they are under the same law.
-        let with_all = Authority::new(current.org().clone(), current.tools.clone());
-        self.replace(with_all)
     }
 
     /// Puts another version in force. Rulings under way end under the one that they began with.

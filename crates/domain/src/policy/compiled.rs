@@ -253,7 +253,8 @@ impl Tool {
         let default =
             if facts.risk == Risk::High { Ruling::RequireApproval } else { Ruling::Allow };
         let risk = org.policy.risk.get(&facts.risk).map_or(default, |it| it.value);
-        let own = org.policy.tools.get(&facts.name).map(|it| it.value);
+        let own = org.policy.tools.iter().filter(|(entry, _)| glob(entry, &facts.name));
+        let own = own.map(|(_, it)| it.value);
         let stated = facts.capabilities.iter().filter_map(|it| org.policy.capabilities.get(it));
         let capability = stated.map(|it| it.value).chain(own).max().unwrap_or(Ruling::Allow);
         Tool { facts, risk, capability }

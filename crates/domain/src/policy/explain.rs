@@ -203,9 +203,10 @@ impl<'q> Verdict<'q> {
             let detail = format!("`{tool}` has the capability `{name}`: {}", said(stated.value));
             reason(format!("capabilities.{name}"), stated, detail)
         });
-        let own = rules.tools.get(tool).map(|stated| {
-            let detail = format!("the policy says of `{tool}`: {}", said(stated.value));
-            reason(format!("tools.{tool}"), stated, detail)
+        let own = rules.tools.iter().filter(|(entry, _)| glob(entry, tool));
+        let own = own.map(|(entry, stated)| {
+            let detail = format!("the policy says of `{entry}`: {}", said(stated.value));
+            reason(format!("tools.{entry}"), stated, detail)
         });
         of.chain(own).collect()
     }

@@ -219,6 +219,9 @@ fn remembered(app: &App, row: &PermissionRow, given: Remember) -> Result<Option<
 
 /// Edited arguments are ruled on like any others, before they are granted. Deny still denies.
 async fn rule_on_edit(app: &App, row: &PermissionRow, arguments: &Value) -> Result<()> {
+    if !arguments.is_object() {
+        return Err(bad_request("`arguments` is an object".to_owned()));
+    }
     check_depth("arguments", arguments)?;
     let events = app.store.events(row.run, 0, 1).await?;
     let Some(Event::Created(created)) = events.first().map(|it| &it.event) else {
