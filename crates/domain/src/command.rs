@@ -140,13 +140,18 @@ pub fn signal(
 
 /// Ends what was to end by now: a wait for a signal, or a question that nobody answered.
 pub fn expire(history: History, key: &WaitKey, now: Timestamp) -> Result<Effect, Refusal> {
+    let is_due = |at: Option<Timestamp>| at.is_some_and(|at| at <= now);
     match history.run() {
-        Run::Waiting(Wait::Signal { key: awaited, .. }) if awaited == key => {
+        Run::Waiting(Wait::Signal { key: awaited, until, .. })
+            if awaited == key && is_due(*until) =>
+        {
             let correlation_key = key.clone();
             Ok(Effect::Record(history.record(WaitExpired { correlation_key })?))
         }
         Run::Waiting(Wait::Permissions(batch)) => {
             let due = batch.asked().find(|(_, it)| it.correlation_key == *key);
+            // Another server may have put it to others since: it has its time again.
+            let due = due.filter(|(_, it)| is_due(it.expires_at));
             let Some((call, request)) = due else { return Ok(Effect::Already) };
             let (call, permission) = (call.id.clone(), request.id);
             if request.escalates {

@@ -122,6 +122,7 @@ pub struct PolicyRules {
     /// Over the defaults: low and medium allow, high asks.
     pub risk: BTreeMap<Risk, Stated<Ruling>>,
     pub capabilities: BTreeMap<String, Stated<Ruling>>,
+    /// By name or glob; of those that match, the strictest counts.
     pub tools: BTreeMap<String, Stated<Ruling>>,
 }
 

@@ -202,3 +202,61 @@ fn only_a_failure_at_the_model_is_resumed() {
     assert_eq!(resume(vec![]), not("running"));
     assert_eq!(resume(vec![failed(), Resumed { by: ada() }.into()]), not("running"));
 }
+
+fn hour(nth: i64) -> jiff::Timestamp {
+    jiff::Timestamp::from_second(nth * 3600).unwrap()
+}
+
+/// A batch whose first call is asked about for an hour.
+fn standing(escalates: bool) -> Event {
+    let mut proposal = proposal("a", RequireApproval);
+    if let Some(Answer::Request(request)) = &mut proposal.answer {
+        let request = std::sync::Arc::make_mut(request);
+        (request.expires_at, request.escalates) = (Some(hour(1)), escalates);
+    }
+    let (text, model, usage) = (String::new(), "scripted".to_owned(), Usage::default());
+    BatchProposed { message: MESSAGE, text, calls: vec![proposal], model, usage }.into()
+}
+
+fn expire(events: impl IntoIterator<Item = Event>, key: &str, now: jiff::Timestamp) -> String {
+    told(command::expire(history(events), &WaitKey::from(key), now))
+}
+
+#[test]
+fn nothing_ends_before_its_time() {
+    let key = key_of("a");
+    assert_eq!(expire([standing(false)], &key, hour(0)), "already");
+    let expired = expire([standing(false)], &key, hour(1));
+    assert!(expired.contains("\"expired\"") && expired.ends_with("→ running"), "{expired}");
+    // A question that stands for ever.
+    let asked = || [proposed(MESSAGE, &[("a", RequireHuman)])];
+    assert_eq!(expire(asked(), &key, jiff::Timestamp::MAX), "already");
+    let mut wait = WaitBegan {
+        call: CallId::from("a"),
+        correlation_key: WaitKey::from("k"),
+        until: Some(hour(1)),
+    };
+    let waiting = |wait: &WaitBegan| [one(), started("a"), wait.clone().into()];
+    assert_eq!(expire(waiting(&wait), "k", hour(0)), "already");
+    assert!(expire(waiting(&wait), "k", hour(1)).starts_with("wait.expired"));
+    wait.until = None;
+    assert_eq!(expire(waiting(&wait), "k", jiff::Timestamp::MAX), "already");
+}
+
+/// Two servers see the same deadline. One puts the question to others; the other, a moment
+/// later, must not take it for one that nobody answered in its second hour either.
+#[test]
+fn a_question_that_was_put_to_others_has_its_time_again() {
+    let key = key_of("a");
+    let first = expire([standing(true)], &key, hour(1));
+    assert!(first.starts_with("permission.escalated") && first.ends_with("→ waiting"), "{first}");
+    let again: Event = PermissionEscalated {
+        call: CallId::from("a"),
+        permission: asked("a"),
+        expires_at: hour(2),
+    }
+    .into();
+    let log = || [standing(true), again.clone()];
+    assert_eq!(expire(log(), &key, hour(1)), "already");
+    assert!(expire(log(), &key, hour(2)).contains("\"expired\""));
+}

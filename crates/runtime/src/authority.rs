@@ -194,30 +194,42 @@ impl Authority {
     }
 }
 
-impl InForce {
-    pub fn new(authority: Authority) -> InForce {
-        InForce(Arc::new(RwLock::new(Arc::new(authority))))
-    }
-
-    pub fn get(&self) -> Arc<Authority> {
-        let current = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
-        if current.arrived == current.tools.arrived() {
-            return current;
-        }
-        // A server's tools have come since: they are under the same law.
-        let (org, tools) = (current.org().clone(), current.tools.clone());
-        let files = current.rule_files.clone();
-        let with_all = match Authority::under(org.clone(), tools.clone(), files.clone()) {
+impl Authority {
+    /// The same version, with the tools that have come since it was compiled.
+    fn with_what_came(&self) -> Authority {
+        let (org, tools, files) = (self.org().clone(), self.tools.clone(), self.rule_files.clone());
+        match Authority::under(org.clone(), tools.clone(), files.clone()) {
             Ok(with_all) => with_all,
             Err(mistakes) => {
                 // Those that waited for a tool go on denying what they are about.
                 for it in mistakes {
                     tracing::error!("A rule does not fit a tool that has come: {it}");
                 }
-                Authority::compiled(org, tools, current.rules.clone(), files)
+                Authority::compiled(org, tools, self.rules.clone(), files)
             }
-        };
-        self.replace(with_all)
+        }
+    }
+}
+
+impl InForce {
+    pub fn new(authority: Authority) -> InForce {
+        InForce(Arc::new(RwLock::new(Arc::new(authority))))
+    }
+
+    pub fn get(&self) -> Arc<Authority> {
+        loop {
+            let current = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+            if current.arrived == current.tools.arrived() {
+                return current;
+            }
+            // A server's tools have come since: they are under the same law, unless another was
+            // put in force meanwhile.
+            let with_all = Arc::new(current.with_what_came());
+            let mut in_force = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            if Arc::ptr_eq(&current, &in_force) {
+                *in_force = with_all;
+            }
+        }
     }
 
     /// Puts another version in force. Rulings under way end under the one that they began with.

@@ -11,11 +11,12 @@ use chancery_domain::batch::{Clearance, Refusal};
 use chancery_domain::event::{Answer, Call, CallResult, Created, Proposal, Request, RequestKind};
 use chancery_domain::id::{MessageId, RunId, WaitKey, permission_key};
 use chancery_domain::policy::{Delegation, Fitness, Reason, Ruling};
+use chancery_store::StoreError;
 use chancery_store::rule::Wanted;
-use chancery_store::{Store, StoreError};
 use jiff::Timestamp;
 
 use crate::authority::{Authority, Case, Given, Judgment};
+use crate::journal::Journal;
 use crate::model::RawCall;
 use crate::rules::Literals;
 
@@ -24,7 +25,8 @@ pub use request::{OnExpiry, OnPartialDeny, Terms, arguments_sha256};
 /// Where the gate stands: one run's batches under one version of the law.
 #[derive(Debug)]
 pub struct Gatehouse<'g> {
-    pub store: &'g Store,
+    /// What is staged in it is not lost while the store is away.
+    pub journal: &'g Journal<'g>,
     pub authority: &'g Authority,
     pub terms: &'g Terms,
     pub run: RunId,
@@ -71,7 +73,7 @@ impl Gatehouse<'_> {
             (_, Clearance::Granted { human: true }) => true,
             (Ruling::RequireApproval, Clearance::Granted { human: false }) => true,
             (Ruling::RequireApproval, Clearance::Rule(rule)) => {
-                self.store.rule_holds(rule, self.now).await?
+                self.journal.rule_holds(rule, self.now).await?
             }
             _ => false,
         };
@@ -110,7 +112,7 @@ impl Gatehouse<'_> {
                 signature,
                 now: self.now,
             };
-            if let Some(rule) = self.store.rule_for(&wanted).await? {
+            if let Some(rule) = self.journal.rule_for(&wanted).await? {
                 return Ok(Answer::Rule(rule));
             }
         }

@@ -373,7 +373,7 @@ fn gatehouse<'g>(
 ) -> Result<Gatehouse<'g>, JournalError> {
     let created = journal.context().created();
     Ok(Gatehouse {
-        store: &parts.store,
+        journal,
         authority,
         terms: &parts.terms,
         run: journal.history()?.id(),

@@ -1,12 +1,15 @@
 //! Every fault at every point of every scenario; then faults, scenarios and points at random.
 
 use chancery_runtime::UnknownOutcome::{self, Ask, Fail, Retry};
-use chancery_testkit::simulator::world::Act::{self, Denied, Look, Nonsense, Safe, Wait, Write};
+use chancery_testkit::simulator::people::{Law, People, Says};
+use chancery_testkit::simulator::world::Act::{
+    self, AskHuman, Denied, Look, Nonsense, Safe, Wait, Write,
+};
 use chancery_testkit::simulator::{Fault, Recover, Report, Scenario, Simulator};
 
 fn scenario(script: &[&[Act]], on_unknown: UnknownOutcome, recover: Recover) -> Scenario {
     let script = script.iter().map(|it| it.to_vec()).collect();
-    Scenario { script, on_unknown, recover, attempts: u32::MAX }
+    Scenario { script, on_unknown, recover, attempts: u32::MAX, people: People::default() }
 }
 
 fn scripts() -> Vec<Scenario> {
@@ -41,6 +44,22 @@ fn unknowns() -> Vec<Scenario> {
     all
 }
 
+/// Calls that somebody is asked about, with every answer, and with rules that change meanwhile.
+fn asking() -> Vec<Scenario> {
+    let scripts: [&[&[Act]]; 4] = [
+        &[&[AskHuman]],
+        &[&[Write, Act::Ask, Look]],
+        &[&[Act::Ask, AskHuman, Act::Ask]],
+        &[&[Act::Ask], &[Act::Ask, Write]],
+    ];
+    let says = Says::ALL.map(|says| People { says, law: Law::Usual });
+    let laws = Law::ALL.map(|law| People { says: Says::Yes, law });
+    let all = || says.into_iter().chain(laws.into_iter().skip(1));
+    let with =
+        |script: &[&[Act]], people| Scenario { people, ..scenario(script, Ask, Recover::RunAgain) };
+    scripts.iter().flat_map(|script| all().map(|people| with(script, people))).collect()
+}
+
 async fn explore(scenarios: Vec<Scenario>, fault: Fault) {
     let simulator = Simulator::new().await;
     let mut points = 0;
@@ -56,6 +75,7 @@ macro_rules! at_every_point {
         async fn $name() {
             explore(scripts(), Fault::$fault).await;
             explore(unknowns(), Fault::$fault).await;
+            explore(asking(), Fault::$fault).await;
         }
     )*};
 }
@@ -72,6 +92,7 @@ at_every_point! {
     a_run_is_cancelled_during_a_handover: CancelAndStop;
     a_worker_that_lost_its_lease_does_no_harm_at_any_point: Takeover;
     a_worker_writes_nothing_once_another_has_claimed: Reclaim;
+    a_rule_that_is_taken_back_clears_nothing_more: Revoke;
 }
 
 /// Without faults every effect happens once, and the model is asked once an output.
@@ -94,7 +115,7 @@ async fn a_quiet_run_does_everything_once() {
 #[tokio::test(start_paused = true)]
 async fn what_is_known_is_not_forgotten_while_the_store_is_away() {
     let simulator = Simulator::new().await;
-    for scenario in scripts().into_iter().chain(unknowns()) {
+    for scenario in scripts().into_iter().chain(unknowns()).chain(asking()) {
         let quiet = simulator.play(&scenario, |_| None).await.unwrap();
         for point in 0.. {
             let mut plan = vec![(point, Fault::Away)];
@@ -105,6 +126,31 @@ async fn what_is_known_is_not_forgotten_while_the_store_is_away() {
             }
             assert_eq!(report, Report { faults: 1, ..quiet.clone() }, "{point} of {scenario:?}");
         }
+    }
+}
+
+/// Without faults: each answer has its effect, and rules that change while a run waits hold.
+#[tokio::test]
+async fn an_answer_is_carried_out_under_the_rules_of_its_day() {
+    let simulator = Simulator::new().await;
+    for (says, law, effects) in [
+        (Says::Yes, Law::Usual, 3),
+        (Says::Edited, Law::Usual, 3),
+        (Says::Always, Law::Usual, 3),
+        (Says::No, Law::Usual, 1),
+        (Says::Nothing, Law::Usual, 1),
+        (Says::NothingTwice, Law::Usual, 1),
+        (Says::Yes, Law::Human, 3),
+        (Says::Yes, Law::Denied, 2),
+        (Says::Yes, Law::Gone, 2),
+        (Says::Yes, Law::Dismissed, 0),
+    ] {
+        let script: &[&[Act]] = &[&[Write, Act::Ask, AskHuman]];
+        let people = People { says, law };
+        let asking = Scenario { people, ..scenario(script, Ask, Recover::Fail) };
+        let report = simulator.play(&asking, |_| None).await.unwrap();
+        let status = if law == Law::Dismissed { "failed" } else { "completed" };
+        assert_eq!((report.effects, report.status), (effects, status), "{says:?} {law:?}");
     }
 }
 
@@ -186,6 +232,7 @@ impl Dice {
             on_unknown: self.pick(&[Ask, Fail, Retry]),
             recover: self.pick(&[Recover::RunAgain, Recover::Fail, Recover::Supply]),
             attempts: u32::MAX,
+            people: People { says: self.pick(&Says::ALL), law: self.pick(&Law::ALL) },
         }
     }
 }

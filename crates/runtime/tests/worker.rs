@@ -24,6 +24,7 @@ async fn drive_without_a_pulse(home: Home) -> (String, u32) {
         on_unknown: UnknownOutcome::Ask,
         recover: Recover::Fail,
         attempts: 5,
+        people: Default::default(),
     };
     let world = Arc::new(World::default());
     let mut parts = world::parts(&world, &store, &Fuse::never(), &scenario);
@@ -66,6 +67,7 @@ async fn heavy_a_result_outlasts_an_outage_of_any_length() {
         on_unknown: UnknownOutcome::Ask,
         recover: Recover::Fail,
         attempts: 5,
+        people: Default::default(),
     };
     let world = Arc::new(World::default());
     // Two points of the model, one of the tool; then it has acted.

@@ -77,12 +77,14 @@ impl Caller {
         let refused = |detail: &str| Err(ApiError::Forbidden(detail.to_owned()));
         match self.token.kind {
             TokenKind::Agent => refused("an agent decides nothing"),
-            TokenKind::Service if self.token.approve => Ok(()),
-            TokenKind::Service => refused("this token does not hold the permission `approve`"),
-            TokenKind::Human if self.own() != row.user => Ok(()),
-            TokenKind::Human if !app.permissions.own_requests => {
+            TokenKind::Service if !self.token.approve => {
+                refused("this token does not hold the permission `approve`")
+            }
+            _ if self.own() != row.user => Ok(()),
+            _ if !app.permissions.own_requests => {
                 refused("somebody else must answer what your own agents ask")
             }
+            TokenKind::Service => Ok(()),
             TokenKind::Human if row.ruling != Ruling::RequireHuman => Ok(()),
             TokenKind::Human if self.token.operator || self.is_approver(app) => Ok(()),
             // Where nobody is named for it, whoever asks is the only one who can.

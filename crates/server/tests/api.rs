@@ -12,10 +12,18 @@ mod bad_input;
 mod commands;
 #[path = "api/create.rs"]
 mod create;
+#[path = "api/deciding.rs"]
+mod deciding;
+#[path = "api/delegation.rs"]
+mod delegation;
 #[path = "api/events.rs"]
 mod events;
 #[path = "api/harness.rs"]
 mod harness;
+#[path = "api/house.rs"]
+mod house;
+#[path = "api/latch.rs"]
+mod latch;
 #[path = "api/machine.rs"]
 mod machine;
 #[path = "api/org.rs"]

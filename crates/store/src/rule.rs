@@ -46,6 +46,8 @@ const COLUMNS: &str = "id, user_id, agent_id, run_id, scope, tool, signature, pe
 impl Store {
     /// A rule that covers a call, if there is one.
     pub async fn rule_for(&self, wanted: &Wanted<'_>) -> Result<Option<RuleId>, StoreError> {
+        #[cfg(feature = "faults")]
+        self.point().await?;
         let found = self
             .query(
                 "SELECT id FROM standing_rules WHERE user_id = $1 AND tool = $2 AND signature = $3
@@ -69,6 +71,8 @@ impl Store {
 
     /// Whether a rule holds still.
     pub async fn rule_holds(&self, rule: RuleId, now: Timestamp) -> Result<bool, StoreError> {
+        #[cfg(feature = "faults")]
+        self.point().await?;
         let found = self
             .query(
                 "SELECT id FROM standing_rules WHERE id = $1 AND revoked_at IS NULL AND expires_at > $2",

@@ -1,6 +1,7 @@
-//! Scripted models, fake servers, the simulator and the store's conformance suite.
+//! Scripted models, fake servers, the simulator, the explorer and the store's conformance suite.
 
 pub mod conformance;
+pub mod explore;
 pub mod fake_model;
 pub mod mcp_servers;
 mod permit;

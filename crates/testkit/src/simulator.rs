@@ -6,6 +6,7 @@
 //! against the rules in [`check`].
 
 pub mod check;
+pub mod people;
 pub mod world;
 
 use std::collections::HashSet;
@@ -16,8 +17,8 @@ use std::time::Duration;
 use chancery_domain::command::{self, Effect, Refusal};
 use chancery_domain::event::{Event, Recorded};
 use chancery_domain::history::History;
-use chancery_domain::id::{RunId, WaitKey};
-use chancery_domain::run::{Run, Wait};
+use chancery_domain::id::RunId;
+use chancery_domain::run::Run;
 use chancery_runtime::UnknownOutcome;
 use chancery_runtime::clock;
 use chancery_runtime::journal::JournalError;
@@ -28,11 +29,11 @@ use chancery_store::fault::Fuse;
 use chancery_store::log::Amendment;
 use chancery_store::queue::Release;
 use chancery_store::{AppendError, Location, Store};
-use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use self::check::Orphan;
+use self::people::People;
 use self::world::{Act, World};
 use crate::conformance::{ada, created, fast_dir};
 
@@ -50,6 +51,8 @@ pub struct Scenario {
     pub recover: Recover,
     /// How often a call whose outcome is unknown may run again by itself.
     pub attempts: u32,
+    /// Who is asked what must be asked.
+    pub people: People,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,10 +87,12 @@ pub enum Fault {
     Reclaim,
     /// The store does not answer for a while. What it was asked to write may have been written.
     Away,
+    /// What was remembered is taken back.
+    Revoke,
 }
 
 impl Fault {
-    pub const ALL: [Fault; 12] = [
+    pub const ALL: [Fault; 13] = [
         Fault::Crash,
         Fault::Speak,
         Fault::SpeakAndCrash,
@@ -100,6 +105,7 @@ impl Fault {
         Fault::Takeover,
         Fault::Reclaim,
         Fault::Away,
+        Fault::Revoke,
     ];
 
     fn ends_the_life(self) -> bool {
@@ -217,6 +223,7 @@ impl Game<'_> {
             }
             Fault::Stop => stop.cancel(),
             Fault::Away => fuse.go_away(AWAY),
+            Fault::Revoke => self.revoke().await?,
             Fault::SpeakAndStop => {
                 self.speak().await?;
                 stop.cancel();
@@ -289,40 +296,6 @@ impl Game<'_> {
         }
     }
 
-    /// Does what the run waits for, twice: the second time changes nothing.
-    async fn answer(&self) -> Result<(), String> {
-        let log = self.log().await?;
-        let history = self.fold(&log)?;
-        let (key, payload) = match history.run() {
-            Run::Waiting(Wait::Signal { key, .. }) => (key.clone(), json!("go")),
-            Run::Waiting(Wait::Permissions(_)) => {
-                let asked = log.iter().rev().find_map(|it| match &it.event {
-                    Event::PermissionRequested(it) => Some(it.request.correlation_key.clone()),
-                    _ => None,
-                });
-                let payload = match self.scenario.recover {
-                    Recover::RunAgain => json!({"approved": true}),
-                    Recover::Fail => json!({"approved": false}),
-                    Recover::Supply => json!({"result": "found"}),
-                };
-                (asked.ok_or("nobody asked")?, payload)
-            }
-            _ => return Ok(()),
-        };
-        for again in [false, true] {
-            let already = self.signal(&key, &payload).await?;
-            if already != again {
-                return Err(format!("`{key}` answered, again: {again}, already: {already}"));
-            }
-        }
-        Ok(())
-    }
-
-    async fn signal(&self, key: &WaitKey, payload: &Value) -> Result<bool, String> {
-        self.amend(|history, events| command::signal(history, events, key, payload.clone(), ada()))
-            .await
-    }
-
     async fn speak(&self) -> Result<(), String> {
         let text = format!("word-{}", clock::new_message_id());
         let message = clock::new_message_id();
@@ -386,6 +359,7 @@ impl Game<'_> {
         };
         check::whole(self.run, &log, &self.world).map_err(told)?;
         check::orphans_surfaced(&log, orphans, self.scenario).map_err(told)?;
+        check::by_right(self.run, &log, &self.world).map_err(told)?;
         if let Some(wrong) = self.world.violations().first() {
             return Err(told(wrong.clone()));
         }

@@ -220,6 +220,9 @@ fn remembered(app: &App, row: &PermissionRow, given: Remember) -> Result<Option<
 
 /// Edited arguments are ruled on like any others, before they are granted. Deny still denies.
 async fn rule_on_edit(app: &App, row: &PermissionRow, arguments: &Value) -> Result<()> {
+    if !arguments.is_object() {
+        return Err(bad_request("`arguments` is an object".to_owned()));
+    }
     check_depth("arguments", arguments)?;
     let authority = app.authority.get();
     let said = Said::of(app, row.run).await?;

@@ -26,6 +26,8 @@ use crate::{stream, view};
 /// The one organisation that there is so far.
 const ORG: &str = "default";
 const LIST_MAX: u32 = 200;
+/// Every entry is held against every tool, again and again.
+const TOOLS_MAX: usize = 1000;
 /// A tree of more runs than this is not looked at as one.
 const TREE_MAX: u32 = 10_000;
 /// The store counts with 63 bits; no log is longer.
@@ -292,6 +294,7 @@ fn created(app: &App, caller: &Caller, body: &CreateRun) -> Result<Created> {
     {
         given.as_deref().map_or(Ok(()), |it| check_name(name, it))?;
     }
+    check_delegated(body)?;
     let agent = match (&body.agent, &body.group) {
         (Some(agent), None) => AgentId(agent.clone()),
         (None, Some(group)) => {
@@ -321,6 +324,20 @@ fn created(app: &App, caller: &Caller, body: &CreateRun) -> Result<Created> {
         by: caller.actor(),
         org_version: authority.org().version,
     })
+}
+
+/// A name with a blank too many matches nothing, which where something is denied is too little.
+fn check_delegated(body: &CreateRun) -> Result<()> {
+    let Some(given) = &body.delegated_permissions else { return Ok(()) };
+    let lists = [("allowed_tools", &given.allowed_tools), ("denied_tools", &given.denied_tools)];
+    for (name, list) in lists {
+        let list = list.as_deref().unwrap_or_default();
+        if list.len() > TOOLS_MAX {
+            return Err(bad_request(format!("`{name}` has at most {TOOLS_MAX} entries")));
+        }
+        list.iter().try_for_each(|it| check_name(name, it))?;
+    }
+    Ok(())
 }
 
 fn idempotency_key(

@@ -8,8 +8,10 @@ use chancery_domain::id::{CallId, MessageId, RunId, idempotency_key};
 use chancery_domain::policy::Ruling;
 use chancery_domain::run::{Run, Work};
 use chancery_runtime::UnknownOutcome;
+use serde_json::Value;
 
 use super::Scenario;
+use super::people::Law;
 use super::world::{Act, World};
 
 /// A call that was under way when a life ended, and where the log was.
@@ -130,6 +132,89 @@ pub fn whole(run: RunId, log: &[Recorded], world: &World) -> Result<(), String> 
         }
     }
     heard_all(log)
+}
+
+/// What is known of one call's right to run.
+#[derive(Debug)]
+struct Claim {
+    tool: String,
+    /// As they were granted.
+    arguments: Value,
+    /// It may be started, once.
+    right: bool,
+    by_rule: bool,
+    by_person: bool,
+}
+
+/// A call starts only by right, each time: because it is allowed, because somebody said so, or
+/// because its outcome is unknown and it may be repeated. What the rules have come to say while
+/// the run waited holds for all that starts afterwards.
+pub fn by_right(run: RunId, log: &[Recorded], world: &World) -> Result<(), String> {
+    let enacted = world.enacted();
+    let mut claims: BTreeMap<CallId, Claim> = BTreeMap::new();
+    let mut batch = None;
+    let mut on_rules_that_were_taken_back = 0;
+    for Recorded { seq, event, .. } in log {
+        if let Event::BatchProposed(it) = event {
+            batch = Some(it.message);
+            claims = it.calls.iter().map(|it| (it.call.id.clone(), claim(it))).collect();
+            continue;
+        }
+        let call = match event {
+            Event::PermissionRequested(it) => &it.call,
+            Event::PermissionDecided(it) => &it.call,
+            Event::CallRetried(it) => &it.call,
+            Event::CallStarted(it) => &it.call,
+            _ => continue,
+        };
+        let claim = claims.get_mut(call).ok_or_else(|| format!("no call {call}"))?;
+        match event {
+            Event::PermissionRequested(_) => (claim.right, claim.by_rule) = (false, false),
+            Event::CallRetried(_) => claim.right = true,
+            Event::PermissionDecided(it) => {
+                claim.right = it.decision == Decision::Granted;
+                claim.by_person |= claim.right && matches!(it.by, Actor::User(_));
+                claim.arguments = it.arguments.clone().unwrap_or(claim.arguments.take());
+            }
+            _ => {
+                if !std::mem::take(&mut claim.right) {
+                    return Err(format!("{call} started without a right: {claim:?}"));
+                }
+                let forbidden = *seq > enacted.at
+                    && match enacted.law {
+                        Law::Usual => false,
+                        Law::Human => claim.tool == "ask" && !claim.by_person,
+                        Law::Denied | Law::Gone => claim.tool == "ask",
+                        Law::Dismissed => true,
+                    };
+                if forbidden {
+                    return Err(format!("{call} started under {enacted:?}: {claim:?}"));
+                }
+                let after = enacted.revoked_at.is_some_and(|at| *seq > at);
+                on_rules_that_were_taken_back += u32::from(after && claim.by_rule);
+                let key = batch.map(|it| idempotency_key(run, it, call)).unwrap_or_default();
+                if let Some(given) = world.arguments(&key).filter(|it| *it != claim.arguments) {
+                    return Err(format!("{call} was called with {given}, not as {claim:?}"));
+                }
+            }
+        }
+    }
+    // One may have been on its way.
+    if on_rules_that_were_taken_back > 1 {
+        return Err("calls started by a rule that had been taken back".to_owned());
+    }
+    Ok(())
+}
+
+fn claim(proposal: &Proposal) -> Claim {
+    let by_rule = matches!(proposal.answer, Some(Answer::Rule(_)));
+    Claim {
+        tool: proposal.call.tool.clone(),
+        arguments: proposal.call.arguments.clone(),
+        right: proposal.ruling == Ruling::Allow || by_rule,
+        by_rule,
+        by_person: false,
+    }
 }
 
 /// Walks the log; refuses results that are not in the model's order.

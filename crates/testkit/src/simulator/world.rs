@@ -6,21 +6,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use chancery_domain::batch::Permit;
-use chancery_domain::event::{CallResult, Event, Usage};
+use chancery_domain::event::{Call, CallResult, Event, Usage};
 use chancery_domain::id::{AgentId, WaitKey};
 use chancery_domain::org::{Agent, Org, Role};
-use chancery_domain::policy::Risk;
+use chancery_domain::policy::{Risk, Ruling};
 use chancery_runtime::authority::{Authority, InForce};
 use chancery_runtime::context::Context;
-use chancery_runtime::gate::Terms;
+use chancery_runtime::gate::{OnExpiry, Terms};
 use chancery_runtime::model::{Message, Model, ModelError, Models, RawCall, Reply, Request};
-use chancery_runtime::tool::{CallContext, Done, Effect, Tool, ToolSpec, Tools};
+use chancery_runtime::tool::{CallContext, Description, Done, Effect, Tool, ToolSpec, Tools};
 use chancery_runtime::{Limits, Parts};
 use chancery_store::Store;
 use chancery_store::fault::Fuse;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Scenario;
+use super::people::{Law, Says};
 
 /// What a call of a script does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,11 +38,23 @@ pub enum Act {
     Nonsense,
     /// Waits for a signal; its effect is in the log.
     Wait,
+    /// Somebody must approve it.
+    Ask,
+    /// A person must approve it.
+    AskHuman,
 }
 
 impl Act {
-    pub const ALL: [Act; 6] =
-        [Act::Write, Act::Look, Act::Safe, Act::Denied, Act::Nonsense, Act::Wait];
+    pub const ALL: [Act; 8] = [
+        Act::Write,
+        Act::Look,
+        Act::Safe,
+        Act::Denied,
+        Act::Nonsense,
+        Act::Wait,
+        Act::Ask,
+        Act::AskHuman,
+    ];
 
     pub fn tool(self) -> &'static str {
         match self {
@@ -51,6 +64,8 @@ impl Act {
             Act::Denied => "denied",
             Act::Nonsense => "nonsense",
             Act::Wait => "wait",
+            Act::Ask => "ask",
+            Act::AskHuman => "ask_human",
         }
     }
 
@@ -64,13 +79,55 @@ impl Act {
 pub struct World {
     /// By idempotency key.
     effects: Mutex<BTreeMap<String, u32>>,
+    /// What a tool was last called with, by idempotency key.
+    arguments: Mutex<BTreeMap<String, Value>>,
     pub model_calls: AtomicU64,
     violations: Mutex<Vec<String>>,
+    law: Mutex<Enacted>,
+    /// Of the life that is lived now.
+    in_force: Mutex<Option<(InForce, Fuse)>>,
+}
+
+/// The rules, and where the log was when they changed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Enacted {
+    pub law: Law,
+    pub at: u64,
+    /// When what was remembered was taken back.
+    pub revoked_at: Option<u64>,
 }
 
 impl World {
     pub fn effects(&self) -> BTreeMap<String, u32> {
         self.effects.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn arguments(&self, key: &str) -> Option<Value> {
+        self.arguments.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+    }
+
+    pub fn enacted(&self) -> Enacted {
+        *self.law.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the rules, the first time that it is asked to.
+    pub fn enact(self: &Arc<World>, law: Law, at: u64) {
+        if self.enacted().law == law {
+            return;
+        }
+        {
+            let mut enacted = self.law.lock().unwrap_or_else(PoisonError::into_inner);
+            (enacted.law, enacted.at) = (law, at);
+        }
+        let in_force = self.in_force.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((in_force, fuse)) = &*in_force {
+            in_force.replace(authority(self, fuse));
+        }
+    }
+
+    pub fn revoked(&self, at: u64) {
+        let mut enacted = self.law.lock().unwrap_or_else(PoisonError::into_inner);
+        enacted.revoked_at = enacted.revoked_at.or(Some(at));
     }
 
     pub fn violated(&self, what: impl Into<String>) {
@@ -84,17 +141,9 @@ impl World {
 
 /// What one life of a worker works with: all that it does passes through its fuse.
 pub fn parts(world: &Arc<World>, store: &Store, fuse: &Fuse, scenario: &Scenario) -> Parts {
-    let deny_tools = vec!["denied".to_owned().into()];
-    let role = Role { deny_tools, ..Role::unlimited("worker") };
-    let agent = (AgentId::from("clerk"), Agent::of("worker"));
-    let org = Org::new([role], [agent]).unwrap_or_default();
-    let mut tools = Tools::default();
-    for act in [Act::Write, Act::Look, Act::Safe, Act::Denied, Act::Wait] {
-        let tool = Counting { spec: spec(act), world: world.clone(), fuse: fuse.clone() };
-        if let Err(error) = tools.register(Arc::new(tool)) {
-            world.violated(error.to_string());
-        }
-    }
+    let in_force = InForce::new(authority(world, fuse));
+    let current = Some((in_force.clone(), fuse.clone()));
+    *world.in_force.lock().unwrap_or_else(PoisonError::into_inner) = current;
     let model = Scripted {
         world: world.clone(),
         script: scenario.script.clone(),
@@ -103,15 +152,48 @@ pub fn parts(world: &Arc<World>, store: &Store, fuse: &Fuse, scenario: &Scenario
     };
     Parts {
         store: store.clone(),
-        authority: InForce::new(Authority::new(Arc::new(org), Arc::new(tools))),
+        authority: in_force,
         models: Arc::new(Models::new(Arc::new(model), BTreeMap::new())),
         limits: Limits {
             attempts: scenario.attempts,
             on_unknown_outcome: scenario.on_unknown,
             ..Limits::default()
         },
-        terms: Terms::default(),
+        terms: Terms {
+            on_expiry: match scenario.people.says {
+                Says::NothingTwice => OnExpiry::Escalate,
+                _ => OnExpiry::Deny,
+            },
+            ..Terms::default()
+        },
     }
+}
+
+/// The rules as they are, and the tools that there are under them.
+fn authority(world: &Arc<World>, fuse: &Fuse) -> Authority {
+    let law = world.enacted().law;
+    let deny_tools = vec!["denied".to_owned().into()];
+    let role = Role { deny_tools, ..Role::unlimited("worker") };
+    let agent = Agent { active: law != Law::Dismissed, ..Agent::of("worker") };
+    let mut org = Org::new([role], [(AgentId::from("clerk"), agent)]).unwrap_or_default();
+    org.policy.capabilities.insert("payment".to_owned(), Ruling::RequireHuman.into());
+    let stricter = match law {
+        Law::Human => Some(Ruling::RequireHuman),
+        Law::Denied => Some(Ruling::Deny),
+        Law::Usual | Law::Gone | Law::Dismissed => None,
+    };
+    org.policy.tools.extend(stricter.map(|it| ("ask".to_owned(), it.into())));
+    let mut tools = Tools::default();
+    for act in Act::ALL {
+        if act == Act::Nonsense || act == Act::Ask && law == Law::Gone {
+            continue;
+        }
+        let tool = Counting { spec: spec(act), world: world.clone(), fuse: fuse.clone() };
+        if let Err(error) = tools.register(Arc::new(tool)) {
+            world.violated(error.to_string());
+        }
+    }
+    Authority::new(Arc::new(org), Arc::new(tools))
 }
 
 fn spec(act: Act) -> ToolSpec {
@@ -119,8 +201,8 @@ fn spec(act: Act) -> ToolSpec {
         name: act.tool().to_owned(),
         description: String::new(),
         parameters: json!({"type": "object"}),
-        risk: Risk::Low,
-        capabilities: vec![],
+        risk: if act == Act::Ask { Risk::High } else { Risk::Low },
+        capabilities: if act == Act::AskHuman { vec!["payment".to_owned()] } else { vec![] },
         effect: if act == Act::Wait { Effect::Log } else { Effect::Outside },
         idempotent: act == Act::Safe,
         supports_parallel: act == Act::Look,
@@ -149,9 +231,15 @@ impl Tool for Counting {
         {
             let mut effects = self.world.effects.lock().unwrap_or_else(PoisonError::into_inner);
             *effects.entry(context.idempotency_key.clone()).or_default() += 1;
+            let mut given = self.world.arguments.lock().unwrap_or_else(PoisonError::into_inner);
+            given.insert(context.idempotency_key.clone(), permit.call().arguments.clone());
         }
         self.fuse.point().await;
         Done::Result(CallResult::ok(context.idempotency_key.clone()))
+    }
+
+    async fn describe(&self, _: &Call) -> Description {
+        Description { signature: Some(self.spec.name.clone()), ..Description::default() }
     }
 }
 

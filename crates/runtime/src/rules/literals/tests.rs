@@ -1,3 +1,5 @@
+//! Literals in English and Chinese words, and in hostile ones.
+
 use std::time::{Duration, Instant};
 
 use jiff::civil::date;

@@ -21,7 +21,10 @@ pub(super) fn against_disk(workspace: &Workspace, path: &str, content: &str) -> 
         Err(_) => ("", "unreadable"),
     };
     let diff = TextDiff::configure().timeout(DIFF_TIME_MAX).diff_lines(old, content);
-    let mut shown = visible(&diff.unified_diff().context_radius(3).header(path, path).to_string());
+    // A name of several lines could pass for lines of the difference.
+    let name = path.replace('\n', "\\n").replace('\t', "\\t");
+    let mut shown =
+        visible(&diff.unified_diff().context_radius(3).header(&name, &name).to_string());
     let cut = shown.len() > DIFF_BYTES_MAX;
     if cut {
         let end = (0..=DIFF_BYTES_MAX).rev().find(|it| shown.is_char_boundary(*it)).unwrap_or(0);

@@ -1,0 +1,146 @@
+//! What a run was given bounds whoever acts in it: seed 000, "权限透传", as far as one run goes.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::harness::Caller;
+use crate::house::{House, On, on_both};
+
+on_both! {
+    what_a_run_was_given_is_kept_with_it;
+    what_the_delegation_denies_is_denied_though_the_role_has_it;
+    what_the_role_denies_is_denied_though_the_delegation_has_it;
+    what_is_granted_stays_within_the_delegation;
+    a_delegation_that_cannot_be_meant_is_refused;
+}
+
+async fn given(caller: &Caller, agent: &str, delegated: Value, batch: Value) -> Value {
+    let body =
+        json!({"agent": agent, "input": batch.to_string(), "delegated_permissions": delegated});
+    let made = caller.post("/api/runs", &body).await;
+    assert_eq!(made.status, 201, "{made:?}");
+    made.json()
+}
+
+/// The tools that the model was last offered.
+fn offered(house: &House) -> BTreeSet<String> {
+    let body = house.model.requests().last().unwrap().body.clone();
+    let tools = body["tools"].as_array().cloned().unwrap_or_default();
+    tools.iter().map(|it| it["function"]["name"].as_str().unwrap().to_owned()).collect()
+}
+
+fn names(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|it| (*it).to_owned()).collect()
+}
+
+async fn what_a_run_was_given_is_kept_with_it(on: On) {
+    let house = House::open(on).await;
+    let lin = house.lin().await;
+    for delegated in [
+        json!({"allowed_tools": ["note"], "denied_tools": ["pay"]}),
+        json!({"allowed_tools": []}),
+        json!({"denied_tools": ["pay"]}),
+        Value::Null,
+    ] {
+        let run = given(&lin, "pa", delegated.clone(), json!([])).await;
+        assert_eq!(run["delegated_permissions"], delegated);
+        let ended = lin.until(run["id"].as_str().unwrap(), "completed").await;
+        assert_eq!(ended["delegated_permissions"], delegated);
+    }
+    house.close().await;
+}
+
+async fn what_the_delegation_denies_is_denied_though_the_role_has_it(on: On) {
+    let house = House::open(on).await;
+    let lin = house.lin().await;
+    // Absent is no limit.
+    let run = given(&lin, "pa", Value::Null, json!([])).await;
+    lin.until(run["id"].as_str().unwrap(), "completed").await;
+    let all = offered(&house);
+    assert!(all.is_superset(&names(&["deploy", "note", "pay", "read_file"])), "{all:?}");
+    let others: BTreeSet<String> = all.iter().filter(|it| *it != "note").cloned().collect();
+    for (delegated, may, shown) in [
+        (json!({"denied_tools": ["note"]}), false, &others),
+        (json!({"denied_tools": ["not*"]}), false, &others),
+        (json!({"allowed_tools": ["pay"]}), false, &names(&["pay"])),
+        // Empty is nothing.
+        (json!({"allowed_tools": []}), false, &names(&[])),
+        (
+            json!({"allowed_tools": ["note", "pay"], "denied_tools": ["note"]}),
+            false,
+            &names(&["pay"]),
+        ),
+        (json!({"allowed_tools": ["not*"]}), true, &names(&["note"])),
+        (json!({}), true, &all),
+    ] {
+        let before = house.ledger().len();
+        let run = given(&lin, "pa", delegated.clone(), json!([[["note", {"to": "a"}]]])).await;
+        lin.until(run["id"].as_str().unwrap(), "completed").await;
+        assert_eq!(house.ledger().len() - before, usize::from(may), "{delegated}");
+        assert_eq!(offered(&house), *shown, "{delegated}");
+        let result = house.results().pop().unwrap();
+        if !may {
+            let words = ["PERMISSION_DENIED", "`note`", "layer `delegation`", "tools"];
+            assert!(words.iter().all(|it| result.contains(it)), "{result}");
+        }
+    }
+    house.close().await;
+}
+
+async fn what_the_role_denies_is_denied_though_the_delegation_has_it(on: On) {
+    let house = House::open(on).await;
+    let lin = house.lin().await;
+    for (agent, rule) in [("narrow", "narrow.deny_tools"), ("payer", "payer.tools")] {
+        let delegated = json!({"allowed_tools": ["deploy", "note"]});
+        let run = given(&lin, agent, delegated, json!([[["deploy", {"to": "a"}]]])).await;
+        lin.until(run["id"].as_str().unwrap(), "completed").await;
+        assert_eq!(offered(&house), names(&["note"]));
+        let result = house.results().pop().unwrap();
+        let words = ["PERMISSION_DENIED", "`deploy`", "layer `role`", rule];
+        assert!(words.iter().all(|it| result.contains(it)), "{result}");
+    }
+    assert_eq!(house.ledger(), [""; 0]);
+    house.close().await;
+}
+
+async fn what_is_granted_stays_within_the_delegation(on: On) {
+    let house = House::open(on).await;
+    let lin = house.lin().await;
+    // A role that lists a tool by its name waives the risk; a pattern does not.
+    for (agent, asks) in [("payer", false), ("patterns", true), ("pa", true)] {
+        let delegated = json!({"allowed_tools": ["pay"]});
+        let run = given(&lin, agent, delegated, json!([[["pay", {"to": "a"}]]])).await;
+        let run = run["id"].as_str().unwrap();
+        if asks {
+            lin.until(run, "waiting").await;
+            let asked = lin.asked(run).await;
+            assert_eq!(lin.grant(&asked[0]).await.status, 200);
+        }
+        lin.until(run, "completed").await;
+    }
+    assert_eq!(house.ledger(), ["pay a"; 3]);
+    house.close().await;
+}
+
+/// `pay ` would match no tool, and `pay` would not be denied.
+async fn a_delegation_that_cannot_be_meant_is_refused(on: On) {
+    let house = House::open(on).await;
+    let lin = house.lin().await;
+    let many: Vec<String> = (0..1001).map(|n| format!("t{n}")).collect();
+    for delegated in [
+        json!({"denied_tools": ["pay "]}),
+        json!({"denied_tools": ["pay\n"]}),
+        json!({"denied_tools": [""]}),
+        json!({"allowed_tools": ["\u{0}"]}),
+        json!({"allowed_tools": many}),
+        json!({"allowed_tools": "pay"}),
+        json!({"denied": ["pay"]}),
+        json!([["pay"], []]),
+    ] {
+        let body = json!({"agent": "pa", "input": "[]", "delegated_permissions": delegated});
+        lin.post("/api/runs", &body).await.problem(400, "bad_request");
+    }
+    assert_eq!(lin.get("/api/runs").await.json()["items"], json!([]));
+    house.close().await;
+}
