@@ -1,5 +1,7 @@
 //! Every interleaving of deciders, clocks, crashes and workers over one batch.
 
+#![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
+
 use std::time::Instant;
 
 use chancery_domain::policy::Ruling::{self, Allow, Deny, RequireApproval, RequireHuman};

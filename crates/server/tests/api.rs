@@ -6,6 +6,8 @@
 mod access;
 #[path = "api/audit.rs"]
 mod audit;
+#[path = "api/authority.rs"]
+mod authority;
 #[path = "api/bad_input.rs"]
 mod bad_input;
 #[path = "api/commands.rs"]

@@ -132,9 +132,8 @@ pub fn layers(company: &Company, asked: &Asked) -> Vec<(&'static str, String)> {
     if let Some(tool) = tool {
         let default = if tool.risk == "high" { "require_approval" } else { "allow" };
         let stated = company.risk.get(&tool.risk).cloned().unwrap_or(default.to_owned());
-        let by_name = role
-            .and_then(|it| it.tools.as_ref())
-            .is_some_and(|list| list.iter().any(|entry| *entry == asked.tool));
+        let by_name =
+            role.and_then(|it| it.tools.as_ref()).is_some_and(|list| list.contains(&asked.tool));
         said.push(("risk", if by_name { "allow".to_owned() } else { stated }));
 
         let mut policies: Vec<&String> =

@@ -31,6 +31,7 @@ macro_rules! on_both {
 pub(crate) use on_both;
 
 const ROLES: &str = r#"
+extends: builtin
 roles:
   clerk: {prompt: You are a clerk.}
   payer: {prompt: You pay., tools: [pay, note]}
@@ -45,6 +46,7 @@ agents:
 
 /// Each writes one line into the ledger, so that what ran can be counted from outside.
 const TOOLS: &str = r#"
+extends: builtin
 commands:
   note:
     description: Notes something
@@ -63,8 +65,23 @@ commands:
     parameters: {type: object, properties: {to: {type: string}}, required: [to]}
     risk: high
     capabilities: [deploy]
+  wire:
+    description: Wires money
+    command: [/bin/sh, -c, 'echo "wire $1" >> ledger; echo "wired $1"', sh, "{to}"]
+    parameters: {type: object, properties: {to: {type: string}}, required: [to]}
+    capabilities: [transfer]
+  burn:
+    description: Burns money
+    command: [/bin/sh, -c, 'echo "burn $1" >> ledger', sh, "{to}"]
+    parameters: {type: object, properties: {to: {type: string}}, required: [to]}
+    capabilities: [arson]
 tools:
   write_file: {risk: high}
+"#;
+
+const POLICY: &str = r#"
+risk: {low: allow, medium: allow, high: require_approval}
+capabilities: {transfer: require_human, arson: deny}
 "#;
 
 pub struct House {
@@ -87,10 +104,11 @@ impl House {
         };
         let (model_url, url) = (model.chat_url(), database.as_ref().map(TestDatabase::url));
         let server = Server::with(|config| {
-            let org = config.data.parent().unwrap().join("org");
+            let org = config.data.with_file_name("org");
             std::fs::create_dir(&org).unwrap();
-            std::fs::write(org.join("roles.yaml"), ROLES).unwrap();
-            std::fs::write(org.join("tools.yaml"), TOOLS).unwrap();
+            for (name, text) in files("", "") {
+                std::fs::write(org.join(name), text).unwrap();
+            }
             config.org = Some(org);
             config.database = url;
             let fake = ModelConfig {
@@ -104,6 +122,14 @@ impl House {
         })
         .await;
         House { server, model, _database: database }
+    }
+
+    /// Puts the same organisation in force with something added to its roles and its policy.
+    pub async fn change(&self, roles: &str, policy: &str) {
+        let files = json!(std::collections::BTreeMap::from(files(roles, policy)));
+        let request = self.server.operator().request(reqwest::Method::PUT, "/api/org");
+        let changed = crate::harness::answer(request.json(&json!({"files": files}))).await;
+        assert_eq!(changed.status, 200, "{changed:?}");
     }
 
     /// Stops the server and starts it again on what it has kept.
@@ -136,6 +162,15 @@ impl House {
         let tools = messages.as_array().unwrap().iter().filter(|it| it["role"] == "tool");
         tools.map(|it| it["content"].as_str().unwrap().to_owned()).collect()
     }
+}
+
+/// The organisation's files, with something added to two of them.
+fn files(roles: &str, policy: &str) -> [(&'static str, String); 3] {
+    [
+        ("roles.yaml", format!("{ROLES}{roles}")),
+        ("tools.yaml", TOOLS.to_owned()),
+        ("policy.yaml", format!("{POLICY}{policy}")),
+    ]
 }
 
 impl Caller {
@@ -207,7 +242,7 @@ fn line(seen: &Seen) -> Said {
     let heard = messages.iter().filter(|it| it["role"] == "user").skip(1);
     let heard: Vec<&str> = heard.filter_map(|it| it["content"].as_str()).collect();
     match batches.get(made) {
-        None => Said::text(&format!("done {}", heard.join("|")).trim().to_owned()),
+        None => Said::text(format!("done {}", heard.join("|")).trim()),
         Some(batch) => {
             let said = batch.iter().fold(Said::text("I shall"), |said, (tool, arguments)| {
                 let text = arguments.as_str().map_or(arguments.to_string(), str::to_owned);
