@@ -52,9 +52,12 @@ impl Fields {
         let Some(arguments) = arguments.as_object() else {
             return self.labelled("", 0, &literal(arguments), |_, line| line.to_owned());
         };
-        let names: Vec<String> = arguments.keys().map(|it| name(it)).collect();
+        // In the order in which their digest has them, whatever order the model chose.
+        let mut arguments: Vec<(&String, &Value)> = arguments.iter().collect();
+        arguments.sort_unstable_by_key(|(name, _)| *name);
+        let names: Vec<String> = arguments.iter().map(|(it, _)| name(it)).collect();
         let width = names.iter().map(|it| it.chars().count()).max().unwrap_or(0).min(24);
-        for (name, value) in names.iter().zip(arguments.values()) {
+        for (name, (_, value)) in names.iter().zip(arguments) {
             match value.as_str().filter(|it| it.contains('\n')) {
                 Some(text) => {
                     let lines = text.split('\n').count();

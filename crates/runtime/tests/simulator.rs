@@ -115,7 +115,10 @@ async fn a_quiet_run_does_everything_once() {
 #[tokio::test(start_paused = true)]
 async fn what_is_known_is_not_forgotten_while_the_store_is_away() {
     let simulator = Simulator::new().await;
-    for scenario in scripts().into_iter().chain(unknowns()).chain(asking()) {
+    // Whose answer comes first while the store is away is open, and only a person's holds where
+    // the rules have come to want one: that the question is put again then is as it should be.
+    let asking = asking().into_iter().filter(|it| !matches!(it.people.law, Law::Human));
+    for scenario in scripts().into_iter().chain(unknowns()).chain(asking) {
         let quiet = simulator.play(&scenario, |_| None).await.unwrap();
         for point in 0.. {
             let mut plan = vec![(point, Fault::Away)];

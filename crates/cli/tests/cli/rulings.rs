@@ -172,7 +172,7 @@ fn expectations_are_held_against_the_server() {
         "good.yaml",
         "- {agent: pa, tool: pay, expect: require_approval}\n\
          - {agent: pa, tool: pay, args: {to: lin, amount: 1000}, expect: deny}\n\
-         - {agent: qa_worker, tool: read_file, args: {path: x}, user: lin, expect: allow}\n",
+         - {agent: qa_worker, tool: read_file, args: {path: tests/x}, user: lin, expect: allow}\n",
     );
     let good = bank.chancery(&["policy", "test", "good.yaml"]);
     assert_eq!(good.done(), "3 expectations, 0 failed\n");

@@ -57,6 +57,7 @@ async fn the_document_lists_every_route() {
         "GET /readyz",
         "GET /metrics",
         "GET /api/webhooks/deliveries",
+        "GET /api/audit/{id}",
         "GET /api/rules",
         "GET /api/rules/{id}",
         "DELETE /api/rules/{id}",
