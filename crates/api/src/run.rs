@@ -50,7 +50,7 @@ pub struct Run {
     pub id: String,
     /// `pending`, `running`, `waiting`, `completed`, `failed` or `cancelled`
     pub status: String,
-    /// Why a waiting run waits: `permission`, `signal`, `child` or `timer`.
+    /// Why a waiting run waits: `permission`, `signal`, `child` or `pause`.
     #[schema(required = true)]
     pub waiting_for: Option<String>,
     /// What would end the wait; only on a single run.

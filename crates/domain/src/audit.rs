@@ -72,6 +72,12 @@ pub mod kind {
     pub const TOKEN_REVOKED: &str = "token.revoked";
     pub const SIGN_IN: &str = "sign_in";
     pub const RUN_CANCELLED: &str = "run.cancelled";
+    /// A goal was handed to a group, with what was delegated.
+    pub const CHILD_SPAWNED: &str = "child.spawned";
+    pub const PERSON_SPOKE: &str = "person.spoke";
+    pub const WRAPUP_REQUESTED: &str = "wrapup.requested";
+    pub const PAUSE_REQUESTED: &str = "pause.requested";
+    pub const RUN_UNPAUSED: &str = "run.unpaused";
 }
 
 impl Entry {

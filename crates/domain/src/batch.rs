@@ -31,7 +31,7 @@ use std::sync::Arc;
 use crate::event::{
     Actor, Answer, Call, Decision, PermissionDecided, Proposal, Request, RequestKind,
 };
-use crate::id::{CallId, MessageId, RuleId};
+use crate::id::{CallId, MessageId, RuleId, RunId};
 use crate::policy::{Reason, Ruling};
 use jiff::Timestamp;
 
@@ -76,9 +76,14 @@ struct Slot {
 #[derive(Debug, Clone, PartialEq)]
 enum Standing {
     Cleared(Clearance),
-    Asked { human: bool, request: Arc<Request> },
+    Asked {
+        human: bool,
+        request: Arc<Request>,
+    },
     Refused(Refusal),
     Started(Clearance),
+    /// A child run is at it.
+    Away(RunId),
     Ended,
 }
 
@@ -197,6 +202,10 @@ impl Slot {
     fn ended(&self) -> bool {
         self.standing == Standing::Ended
     }
+
+    fn away(&self) -> bool {
+        matches!(self.standing, Standing::Away(_))
+    }
 }
 
 impl<S> Batch<S> {
@@ -285,8 +294,10 @@ impl Batch<Settled> {
         match &slot.standing {
             Standing::Cleared(clearance) => Some(Turn::Execute { call, clearance: *clearance }),
             Standing::Refused(refusal) => Some(Turn::Refuse { call, refusal: refusal.clone() }),
-            // `Asked` cannot be, by the invariant; were it to be, nothing runs.
-            Standing::Started(_) | Standing::Asked { .. } => Some(Turn::Unknown(call)),
+            // The others cannot be, by the invariants; were they to be, nothing runs.
+            Standing::Started(_) | Standing::Asked { .. } | Standing::Away(_) => {
+                Some(Turn::Unknown(call))
+            }
             Standing::Ended => None,
         }
     }
@@ -339,6 +350,31 @@ impl Batch<Settled> {
         Ok(self)
     }
 
+    /// A child run is at a call that has started. Neighbours may be sent side by side.
+    pub fn sent(mut self, call: &CallId, child: RunId) -> Result<Batch<Settled>, BatchError> {
+        *self.first_open(call, is_started)? = Standing::Away(child);
+        Ok(self)
+    }
+
+    /// The child run that is at a call is back, or not waited for any longer.
+    pub fn back(mut self, call: &CallId, child: RunId) -> Result<Batch<Settled>, BatchError> {
+        let slot = self.slots.iter_mut().find(|slot| slot.call.id == *call);
+        let slot = slot.ok_or_else(|| BatchError::NoSuchCall(call.clone()))?;
+        if slot.standing != Standing::Away(child) {
+            return Err(BatchError::Standing(call.clone()));
+        }
+        slot.standing = Standing::Ended;
+        Ok(self)
+    }
+
+    /// The child runs that are at calls of this batch.
+    pub fn away(&self) -> impl Iterator<Item = (&Arc<Call>, RunId)> {
+        self.slots.iter().filter_map(|slot| match slot.standing {
+            Standing::Away(child) => Some((&slot.call, child)),
+            _ => None,
+        })
+    }
+
     pub fn refused(mut self, call: &CallId) -> Result<Batch<Settled>, BatchError> {
         // A call that was cleared may meet a rule that has become stricter since.
         let legal = |it: &Standing| matches!(it, Standing::Refused(_) | Standing::Cleared(_));
@@ -387,13 +423,14 @@ impl Batch<Settled> {
         Ok(self)
     }
 
-    // Results are recorded in the model's order, so only the first unfinished call may move.
+    // Results are recorded in the model's order, so only the first unfinished call may move; what
+    // a child run is at is not in the way of its neighbours.
     fn first_open(
         &mut self,
         call: &CallId,
         legal: impl Fn(&Standing) -> bool,
     ) -> Result<&mut Standing, BatchError> {
-        match self.slots.iter_mut().find(|slot| !slot.ended()) {
+        match self.slots.iter_mut().find(|slot| !slot.ended() && !slot.away()) {
             Some(slot) if slot.call.id != *call => Err(BatchError::NotNext(call.clone())),
             Some(slot) if legal(&slot.standing) => Ok(&mut slot.standing),
             Some(_) => Err(BatchError::Standing(call.clone())),

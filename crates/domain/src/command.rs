@@ -7,11 +7,12 @@ use jiff::Timestamp;
 
 use crate::batch::BatchError;
 use crate::event::{
-    Actor, Answer, CallResult, Cancelled, Decision, Event, PermissionDecided, PermissionEscalated,
-    Recorded, Remember, Request, Resumed, Signalled, UserSpoke, WaitExpired,
+    Actor, Answer, CallResult, Cancelled, Decision, Event, PauseAsked, PermissionDecided,
+    PermissionEscalated, Recorded, Remember, Request, Resumed, Signalled, Unpaused, UserSpoke,
+    WaitExpired, WrapUpAsked,
 };
 use crate::history::History;
-use crate::id::{CallId, MessageId, PermissionId, WaitKey};
+use crate::id::{AgentId, CallId, MessageId, PermissionId, WaitKey};
 use crate::run::{Illegal, Run, Wait};
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -31,7 +32,11 @@ pub enum Refusal {
         "the payload of an answer is `{{\"approved\": true | false}}`, with `result` where a call's outcome is unknown"
     )]
     Payload,
-    #[error("only a run that failed at the model can be resumed; this one is {0}")]
+    #[error("`{0}` does not speak in this run")]
+    NoSuchMember(AgentId),
+    #[error(
+        "only a run that is paused, or that failed at the model, can be resumed; this one is {0}"
+    )]
     NotResumable(&'static str),
     #[error(transparent)]
     Illegal(#[from] Illegal),
@@ -58,14 +63,42 @@ pub fn speak(
     history: History,
     message: MessageId,
     text: String,
+    to: Option<AgentId>,
     by: Actor,
 ) -> Result<Effect, Refusal> {
-    match history.run() {
-        Run::Finished(_) => Err(Refusal::Ended(history.run().status())),
-        _ => Ok(Effect::Record(history.record(UserSpoke { message, text, by })?)),
+    let member = |agent: &AgentId| match &history.created().room {
+        Some(room) => room.members.iter().any(|it| it.agent == *agent),
+        None => history.created().agent == *agent,
+    };
+    match (history.run(), &to) {
+        (Run::Finished(_), _) => Err(Refusal::Ended(history.run().status())),
+        (_, Some(to)) if !member(to) => Err(Refusal::NoSuchMember(to.clone())),
+        _ => Ok(Effect::Record(history.record(UserSpoke { message, text, by, to })?)),
     }
 }
 
+/// Asks whoever speaks to come to an end with what there is.
+pub fn wrap_up(history: History, events: &[Recorded], by: Actor) -> Result<Effect, Refusal> {
+    match history.run() {
+        Run::Finished(_) => Err(Refusal::Ended(history.run().status())),
+        _ if events.iter().any(|it| matches!(it.event, Event::WrapUpAsked(_))) => {
+            Ok(Effect::Already)
+        }
+        _ => Ok(Effect::Record(history.record(WrapUpAsked { by })?)),
+    }
+}
+
+/// Lets a run rest at the next boundary between two steps.
+pub fn pause(history: History, by: Actor) -> Result<Effect, Refusal> {
+    match history.run() {
+        Run::Finished(_) => Err(Refusal::Ended(history.run().status())),
+        Run::Waiting(Wait::Pause(_)) => Ok(Effect::Already),
+        _ if history.pauses() => Ok(Effect::Already),
+        _ => Ok(Effect::Record(history.record(PauseAsked { by })?)),
+    }
+}
+
+/// Goes on with a run that rests, or that failed at the model.
 pub fn resume(history: History, by: Actor) -> Result<Effect, Refusal> {
     match history.run() {
         Run::Finished(_) => {
@@ -75,6 +108,8 @@ pub fn resume(history: History, by: Actor) -> Result<Effect, Refusal> {
                 .map(Effect::Record)
                 .map_err(|_| Refusal::NotResumable(status))
         }
+        Run::Waiting(Wait::Pause(_)) => Ok(Effect::Record(history.record(Unpaused { by })?)),
+        _ if history.pauses() => Ok(Effect::Record(history.record(Unpaused { by })?)),
         other => Err(Refusal::NotResumable(other.status())),
     }
 }

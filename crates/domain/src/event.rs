@@ -2,6 +2,9 @@
 //! only serialised types of this crate: what is written here stays readable for ever, so fields
 //! are added with a default and never renamed.
 
+mod child;
+mod room;
+
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -13,6 +16,11 @@ use crate::id::{
     SessionKey, UserId, WaitKey,
 };
 use crate::policy::{Bounds, Reason, Risk, Ruling};
+
+pub use child::{Ancestor, ChildEnded, ChildSpawned, Spoken};
+pub use room::{
+    Concluded, Member, PauseAsked, Paused, Room, TurnBegan, TurnEnded, Unpaused, WrapUpAsked,
+};
 
 /// An event in its place in the log.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,6 +99,24 @@ events! {
     WaitBegan = "wait.began";
     Signalled = "signal.received";
     WaitExpired = "wait.expired";
+    /// A goal was handed to a group: the child run was made in the same append.
+    ChildSpawned = "child.spawned";
+    /// The child run has ended, or is not waited for any longer.
+    ChildEnded = "child.ended";
+    /// A member of the group has the floor.
+    TurnBegan = "turn.began";
+    /// It has said what it had to say, and the next one follows.
+    TurnEnded = "turn.ended";
+    /// The lead has the answer: nobody else speaks.
+    Concluded = "group.concluded";
+    /// A person wants it to come to an end with what there is.
+    WrapUpAsked = "wrapup.requested";
+    /// A person wants it to rest at the next boundary between two steps.
+    PauseAsked = "pause.requested";
+    /// It rests.
+    Paused = "run.paused";
+    /// It may go on.
+    Unpaused = "run.unpaused";
     Completed = "run.completed";
     Failed = "run.failed";
     Cancelled = "run.cancelled";
@@ -130,6 +156,15 @@ pub struct Created {
     pub session_key: Option<SessionKey>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<RunId>,
+    /// The runs above, from the one that a person started down to the parent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ancestors: Vec<Ancestor>,
+    /// Of a group's run: who speaks in it, as the group was when it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room: Option<Arc<Room>>,
+    /// What the person had said themselves above, for rules that ask for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub persons_words: Vec<String>,
     /// `None`: a run that a person started without limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delegated: Option<Bounds>,
@@ -148,6 +183,9 @@ pub struct UserSpoke {
     pub message: MessageId,
     pub text: String,
     pub by: Actor,
+    /// For one member of the group alone; absent: for whoever speaks next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<AgentId>,
 }
 
 /// One tool invocation asked for by the model.
@@ -220,6 +258,28 @@ pub enum RequestKind {
 pub struct Usage {
     pub input_tokens: u64,
     pub output_tokens: u64,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, more: Usage) {
+        // What a far side says it used may be anything.
+        self.input_tokens = self.input_tokens.saturating_add(more.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(more.output_tokens);
+    }
+}
+
+impl Event {
+    /// The tokens that an event accounts for. What a child used is charged to its parent when it
+    /// has ended, and so in the end to the run that a person started.
+    pub fn usage(&self) -> Usage {
+        match self {
+            Event::BatchProposed(it) => it.usage,
+            Event::TurnEnded(it) => it.usage,
+            Event::Completed(it) => it.usage,
+            Event::ChildEnded(it) => it.usage,
+            _ => Usage::default(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

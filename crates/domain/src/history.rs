@@ -9,9 +9,14 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::batch::{BatchError, Clearance, Permit};
-use crate::event::{CallStarted, Created, Event, PermissionRequested, Recorded, WaitBegan};
+use crate::escalation::deadline_key;
+use crate::event::{
+    Actor, CallStarted, ChildSpawned, Created, Event, Member, PermissionRequested, Recorded,
+    Spoken, Usage, WaitBegan,
+};
 use crate::id::{RunId, WaitKey};
-use crate::run::{Illegal, Run, Wait};
+use crate::room::Floor;
+use crate::run::{Illegal, Outcome, Run, Wait};
 
 #[derive(Debug)]
 pub struct History {
@@ -28,6 +33,24 @@ pub struct History {
     before: Posture,
     /// By what the calls were cleared that the staged events end or refuse, by place in the log.
     clearances: Vec<(u64, Clearance)>,
+    /// The child runs that the staged events spawn.
+    children: Vec<Change>,
+    tally: Tally,
+    /// Who spoke before the staged events.
+    spoke_before: Option<Member>,
+}
+
+/// What adds up over a log beside its state.
+#[derive(Debug, Clone, Default)]
+struct Tally {
+    floor: Floor,
+    usage: Usage,
+    /// What people said into a child run.
+    spoken: Vec<Spoken>,
+    /// A person wants it to rest, and it does not yet.
+    pauses: bool,
+    /// When the children that are away are to be back.
+    deadlines: Vec<(RunId, Timestamp)>,
 }
 
 /// What to append, and to which state of the log. Not `Clone`: it is appended once.
@@ -40,6 +63,12 @@ pub struct Change {
     before: Posture,
     after: Posture,
     clearances: Vec<(u64, Clearance)>,
+    children: Vec<Change>,
+    /// What became of the run, if it has ended.
+    outcome: Option<Outcome>,
+    usage: Usage,
+    spoken: Vec<Spoken>,
+    speaker: Option<Member>,
 }
 
 /// What of a run's state the store keeps beside the log, for queries, queue and timers.
@@ -71,8 +100,19 @@ impl History {
             deadline: None,
         };
         let staged = vec![Event::Created(created.clone())];
-        let (created, run, waited) = (Arc::new(created), Run::Pending, BTreeSet::new());
-        History { id, created, seq: 1, run, staged, waited, before, clearances: vec![] }
+        History {
+            id,
+            created: Arc::new(created),
+            seq: 1,
+            run: Run::Pending,
+            staged,
+            waited: BTreeSet::new(),
+            before,
+            clearances: Vec::new(),
+            children: Vec::new(),
+            tally: Tally::default(),
+            spoke_before: None,
+        }
     }
 
     pub fn fold(id: RunId, events: &[Recorded]) -> Result<History, FoldError> {
@@ -83,6 +123,7 @@ impl History {
         // Nothing else begins a run.
         let Event::Created(created) = &first.event else { return Err(FoldError::Empty(id)) };
         let created = Arc::new(created.clone());
+        let mut tally = Tally::default();
         let mut seq = 1;
         if first.seq != 1 {
             return Err(FoldError::Gap { run: id, expected: 1, found: first.seq });
@@ -93,9 +134,11 @@ impl History {
             }
             note_key(&mut waited, &it.event).map_err(|source| illegal(it.seq, source))?;
             run = run.apply(&it.event).map_err(|source| illegal(it.seq, source))?;
+            tally.follow(&created, &it.event);
             seq += 1;
         }
-        let before = Posture::of(&run);
+        let before = Posture::of(&run, &tally);
+        let spoke_before = tally.floor.speaker().cloned();
         Ok(History {
             id,
             created,
@@ -104,7 +147,10 @@ impl History {
             staged: Vec::new(),
             waited,
             before,
-            clearances: vec![],
+            clearances: Vec::new(),
+            children: Vec::new(),
+            tally,
+            spoke_before,
         })
     }
 
@@ -124,6 +170,16 @@ impl History {
         &self.run
     }
 
+    /// How far a group's run has come.
+    pub fn floor(&self) -> &Floor {
+        &self.tally.floor
+    }
+
+    /// Whether a person wants the run to rest before its next step.
+    pub fn pauses(&self) -> bool {
+        self.tally.pauses
+    }
+
     /// Applies an event and stages it. The history is used up when the event is illegal: what
     /// was staged with it is not to be appended either.
     pub fn record(self, event: impl Into<Event>) -> Result<History, Illegal> {
@@ -139,6 +195,14 @@ impl History {
         }
     }
 
+    /// Records that a goal is handed to a group: the child's first event is part of the change.
+    pub fn spawn(self, spawned: ChildSpawned, child: Created) -> Result<History, Illegal> {
+        let id = spawned.child;
+        let mut history = self.record(spawned)?;
+        history.children.extend(History::create(id, child).change());
+        Ok(history)
+    }
+
     fn step(mut self, event: Event) -> Result<(History, Option<Permit>), Illegal> {
         note_key(&mut self.waited, &event)?;
         let ends = match &event {
@@ -150,6 +214,7 @@ impl History {
         self.run = run;
         self.seq += 1;
         self.clearances.extend(ends.map(|it| (self.seq, it)));
+        self.tally.follow(&self.created, &event);
         self.staged.push(event);
         Ok((self, permit))
     }
@@ -164,13 +229,31 @@ impl History {
         if self.staged.is_empty() {
             return None;
         }
-        let after = Posture::of(&self.run);
+        let after = Posture::of(&self.run, &self.tally);
         let before = std::mem::replace(&mut self.before, after.clone());
         let events = std::mem::take(&mut self.staged);
         let expected_seq = self.seq - events.len() as u64;
         let created = self.created.clone();
         let clearances = std::mem::take(&mut self.clearances);
-        Some(Change { run: self.id, created, expected_seq, events, before, after, clearances })
+        let speaks = self.tally.floor.speaker().cloned();
+        let ended = match &self.run {
+            Run::Finished(outcome) => Some(outcome.clone()),
+            _ => None,
+        };
+        Some(Change {
+            run: self.id,
+            created,
+            expected_seq,
+            events,
+            before,
+            after,
+            clearances,
+            children: std::mem::take(&mut self.children),
+            spoken: if ended.is_some() { self.tally.spoken.clone() } else { Vec::new() },
+            outcome: ended,
+            usage: self.tally.usage,
+            speaker: std::mem::replace(&mut self.spoke_before, speaks),
+        })
     }
 
     pub fn staged(&self) -> &[Event] {
@@ -227,6 +310,41 @@ impl Change {
         self.clearances.iter().any(|(at, _)| *at == seq)
     }
 
+    /// The child runs that are made with it.
+    pub fn children(&self) -> &[Change] {
+        &self.children
+    }
+
+    /// The run whose wait ends with this change, if it waits.
+    pub fn hands_back_to(&self) -> Option<RunId> {
+        self.created.parent.filter(|_| self.outcome.is_some())
+    }
+
+    pub fn outcome(&self) -> Option<&Outcome> {
+        self.outcome.as_ref()
+    }
+
+    /// All that the run has used.
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    pub fn spoken(&self) -> &[Spoken] {
+        &self.spoken
+    }
+
+    /// The events, each with the member that has the floor as it takes place.
+    pub fn spoken_by(&self) -> impl Iterator<Item = (u64, &Event, Member)> {
+        let alone = Member { agent: self.created.agent.clone(), role: self.created.role.clone() };
+        let mut speaker = self.speaker.clone();
+        (self.expected_seq + 1..).zip(&self.events).map(move |(seq, event)| {
+            if let Event::TurnBegan(it) = event {
+                speaker = Some(it.member.clone());
+            }
+            (seq, event, speaker.clone().unwrap_or_else(|| alone.clone()))
+        })
+    }
+
     pub fn before(&self) -> &Posture {
         &self.before
     }
@@ -236,8 +354,27 @@ impl Change {
     }
 }
 
+impl Tally {
+    fn follow(&mut self, created: &Created, event: &Event) {
+        self.usage += event.usage();
+        if let Some(room) = &created.room {
+            self.floor.follow(room, event);
+        }
+        match event {
+            Event::UserSpoke(it) if created.parent.is_some() && it.by != Actor::System => {
+                self.spoken.push(Spoken { by: it.by.clone(), text: it.text.clone() });
+            }
+            Event::PauseAsked(_) => self.pauses = true,
+            Event::Paused(_) | Event::Unpaused(_) => self.pauses = false,
+            Event::ChildSpawned(it) => self.deadlines.extend(it.until().map(|at| (it.child, at))),
+            Event::ChildEnded(it) => self.deadlines.retain(|(child, _)| *child != it.child),
+            _ => {}
+        }
+    }
+}
+
 impl Posture {
-    fn of(run: &Run) -> Posture {
+    fn of(run: &Run, tally: &Tally) -> Posture {
         let deadline = match run {
             Run::Waiting(Wait::Signal { key, until: Some(until), .. }) => {
                 Some((key.clone(), *until))
@@ -247,6 +384,10 @@ impl Posture {
                 .asked()
                 .filter_map(|(_, it)| Some((it.correlation_key.clone(), it.expires_at?)))
                 .min_by_key(|(_, until)| *until),
+            Run::Waiting(Wait::Children(_)) => {
+                let next = tally.deadlines.iter().min_by_key(|(_, until)| *until);
+                next.map(|(child, until)| (deadline_key(*child), *until))
+            }
             _ => None,
         };
         Posture {

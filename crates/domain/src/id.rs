@@ -152,7 +152,7 @@ pub fn again_key(run: RunId, message: MessageId, call: &CallId, seq: u64) -> Wai
 impl WaitKey {
     /// Keys that the system gives to its own questions; nothing else may wait for them.
     pub fn is_reserved(&self) -> bool {
-        self.0.starts_with("cap-approval-") || self.0.starts_with("cap-recover-")
+        ["cap-approval-", "cap-recover-", "cap-child-"].iter().any(|it| self.0.starts_with(it))
     }
 }
 

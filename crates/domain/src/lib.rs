@@ -3,7 +3,8 @@
 //! Reading order: [`event`] is everything that can be recorded about a run, [`run`] the one
 //! place that a run changes state, [`batch`] the latch over the calls of one model output,
 //! [`history`] a run folded from its log with the changes that may be appended to it,
-//! [`command`] what may be done to a run from outside, [`policy`] what the rules say about a call,
+//! [`command`] what may be done to a run from outside, [`escalation`] how a goal is handed to a
+//! group and what is handed back, [`room`] whose turn it is there, [`policy`] what the rules say about a call,
 //! [`audit`] what is kept of it for those who check.
 
 pub mod id;
@@ -13,7 +14,9 @@ pub mod run;
 
 pub mod batch;
 pub mod command;
+pub mod escalation;
 pub mod history;
+pub mod room;
 
 pub mod audit;
 pub mod org;

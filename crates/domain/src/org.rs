@@ -181,6 +181,12 @@ impl Org {
         self.users.values().any(|it| it.approver)
     }
 
+    /// The groups that have a member at work.
+    pub fn groups_at_work(&self) -> impl Iterator<Item = (&GroupId, &Group)> {
+        let works = |it: &Group| it.members.iter().any(|it| self.active_role_of(it).is_some());
+        self.groups.iter().filter(move |(_, group)| works(group))
+    }
+
     pub fn roles(&self) -> impl Iterator<Item = &Role> {
         self.roles.values()
     }

@@ -26,7 +26,16 @@ pub enum Work {
 #[derive(Debug, PartialEq)]
 pub enum Wait {
     Permissions(Batch<Open>),
-    Signal { key: WaitKey, until: Option<Timestamp>, batch: Batch<Settled>, call: CallId },
+    Signal {
+        key: WaitKey,
+        until: Option<Timestamp>,
+        batch: Batch<Settled>,
+        call: CallId,
+    },
+    // Invariant: a child run is at a call of the batch.
+    Children(Batch<Settled>),
+    /// A person wanted it to rest; this is what it goes on with.
+    Pause(Work),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -118,6 +127,35 @@ impl Run {
                 Run::Running(Work::Generate)
             }
 
+            // Calls side by side go out in one append, and the run waits from the first one on.
+            (
+                Run::Running(Work::Execute(batch)) | Run::Waiting(Wait::Children(batch)),
+                E::ChildSpawned(it),
+            ) => Run::Waiting(Wait::Children(batch.sent(&it.call, it.child)?)),
+            (Run::Waiting(Wait::Children(batch)), E::CallEnded(it)) => {
+                Run::Waiting(Wait::Children(batch.ended(&it.call)?))
+            }
+            (Run::Waiting(Wait::Children(batch)), E::ChildEnded(it)) => {
+                let batch = batch.back(&it.call, it.child)?;
+                let others = batch.away().next().is_some();
+                match others {
+                    true => Run::Waiting(Wait::Children(batch)),
+                    false => Run::Running(Work::Execute(batch)),
+                }
+            }
+
+            // Whose turn it is belongs to the room, not to what the run does.
+            (run @ Run::Running(Work::Generate), E::TurnBegan(_) | E::TurnEnded(_)) => run,
+            (Run::Running(Work::Execute(batch)), E::Concluded(it)) => {
+                Run::Running(Work::Execute(batch.ended(&it.call)?))
+            }
+            (Run::Running(work), E::Paused(_)) => Run::Waiting(Wait::Pause(work)),
+            (Run::Waiting(Wait::Pause(work)), E::Unpaused(_)) => Run::Running(work),
+            (
+                run @ (Run::Pending | Run::Running(_) | Run::Waiting(_)),
+                E::WrapUpAsked(_) | E::PauseAsked(_) | E::Unpaused(_),
+            ) => run,
+
             (Run::Waiting(Wait::Permissions(batch)), E::PermissionDecided(it)) => {
                 batch.decide(it)?.into()
             }
@@ -170,6 +208,8 @@ impl Run {
         match self {
             Run::Waiting(Wait::Permissions(_)) => Some("permission"),
             Run::Waiting(Wait::Signal { .. }) => Some("signal"),
+            Run::Waiting(Wait::Children(_)) => Some("child"),
+            Run::Waiting(Wait::Pause(_)) => Some("pause"),
             _ => None,
         }
     }

@@ -172,7 +172,7 @@ fn a_run_is_cancelled_once() {
 #[test]
 fn a_run_that_has_ended_hears_nothing() {
     let speak = |events: Vec<Event>| {
-        told(command::speak(history(events), MESSAGE, "and?".to_owned(), ada()))
+        told(command::speak(history(events), MESSAGE, "and?".to_owned(), None, ada()))
     };
     for end in [completed(), failed(), Cancelled { by: ada() }.into()] {
         assert!(speak(vec![end]).starts_with("refused: the run is "));
@@ -194,7 +194,9 @@ fn only_a_failure_at_the_model_is_resumed() {
     assert_eq!(resume(vec![failed()]), resumed);
     assert_eq!(resume(vec![one(), started("a"), ended("a"), closed(), failed()]), resumed);
     let not = |status| {
-        format!("refused: only a run that failed at the model can be resumed; this one is {status}")
+        format!(
+            "refused: only a run that is paused, or that failed at the model, can be resumed; this one is {status}"
+        )
     };
     assert_eq!(resume(vec![one(), started("a"), failed()]), not("failed"));
     assert_eq!(resume(vec![completed()]), not("completed"));

@@ -29,6 +29,8 @@ fn columns() -> Vec<(&'static str, Option<Vec<Event>>)> {
         ("permissions", run(&[batch(&[("a", RequireApproval)])])),
         ("recover", run(&[one.clone(), started("a"), recovers("a", "recover")])),
         ("signal wait", run(&[one.clone(), started("a"), waits("a", "k")])),
+        ("child away", run(&[one.clone(), started("a"), spawned("a", CHILD)])),
+        ("paused", run(&[one.clone(), Paused {}.into()])),
         ("failed resumable", run(&[failed()])),
         ("failed", run(&[one, started("a"), failed()])),
         ("completed", run(&[completed()])),
@@ -94,7 +96,8 @@ fn every_event_in_every_state() {
         let cells: Vec<String> = columns.iter().map(|(_, log)| cell(log.as_ref(), kind)).collect();
         assert!(cells.iter().any(|it| it != "-"), "`{kind}` is legal nowhere");
         for (exit, cell) in exits.iter_mut().zip(&cells) {
-            *exit |= cell != "-" && *kind != "message.user";
+            let asks = ["message.user", "wrapup.requested", "pause.requested"];
+            *exit |= cell != "-" && !asks.contains(kind);
         }
         let row: String = cells.iter().map(|it| format!("{it:<17}")).collect();
         table.push_str(&format!("\n{kind:<21}{}", row.trim_end()));

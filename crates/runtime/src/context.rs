@@ -1,15 +1,19 @@
 //! The model's input, folded from the log. Nothing is in it that is not recorded, and every
 //! result of a batch is in it before the model is called again.
 
+mod talk;
+
 use std::sync::Arc;
 
-use chancery_domain::event::{Actor, CallResult, Created, Decision, Event};
-use chancery_domain::id::CallId;
+use chancery_domain::event::{Actor, CallResult, Created, Decision, Event, UserSpoke};
+use chancery_domain::id::{AgentId, CallId};
 use chancery_domain::policy::glob;
 use chancery_store::read::Exchange;
 
 use crate::authority::Authority;
 use crate::model::{Message, ToolOffer};
+
+use talk::{Talk, WRAP_UP};
 
 #[derive(Debug)]
 pub struct Context {
@@ -22,6 +26,9 @@ pub struct Context {
     waiting_call: Option<CallId>,
     /// What the person said themselves, here and before in the session.
     persons_words: Vec<String>,
+    /// Of a group's run: what is said in it, and who has the floor.
+    talk: Talk,
+    floor: Option<AgentId>,
 }
 
 impl Context {
@@ -29,6 +36,7 @@ impl Context {
     pub fn new(created: Created, before: Vec<Exchange>) -> Context {
         let mut messages = Vec::with_capacity(before.len() * 2 + 1);
         let mut persons_words: Vec<String> = before.iter().map(|it| it.input.clone()).collect();
+        persons_words.extend(created.persons_words.iter().cloned());
         persons_words.extend(own_words(&created));
         for Exchange { input, output } in before {
             messages.push(Message::User { text: input });
@@ -42,7 +50,14 @@ impl Context {
             batch_open: false,
             waiting_call: None,
             persons_words,
+            talk: Talk::default(),
+            floor: None,
         }
+    }
+
+    /// The last words of a member of the group.
+    pub fn last_said(&self) -> &str {
+        self.talk.last_said()
     }
 
     /// What the person said themselves: no word of an agent, a tool or a document is in it.
@@ -65,7 +80,18 @@ impl Context {
         {
             self.persons_words.push(it.text.clone());
         }
+        if self.created.room.is_some() {
+            self.talk.follow(event);
+        }
         match event {
+            // Each member reads the room anew, and its own calls from there on.
+            Event::TurnBegan(it) => {
+                let text = self.talk.brief(&self.created.input, &it.member);
+                self.messages = vec![Message::User { text }];
+                self.floor = Some(it.member.agent.clone());
+            }
+            Event::UserSpoke(it) if !self.is_heard(it) => {}
+            Event::WrapUpAsked(_) => self.hear(WRAP_UP.to_owned()),
             Event::BatchProposed(it) => {
                 self.batch_open = true;
                 self.messages.push(Message::Assistant {
@@ -73,8 +99,7 @@ impl Context {
                     calls: it.calls.iter().map(|proposal| proposal.call.clone()).collect(),
                 });
             }
-            Event::UserSpoke(it) if self.batch_open => self.overheard.push(it.text.clone()),
-            Event::UserSpoke(it) => self.messages.push(Message::User { text: it.text.clone() }),
+            Event::UserSpoke(it) => self.hear(it.text.clone()),
             Event::CallEnded(it) => self.result(it.call.clone(), it.result.clone()),
             Event::CallRefused(it) => self.result(it.call.clone(), it.result.clone()),
             Event::PermissionDecided(it) => {
@@ -97,11 +122,19 @@ impl Context {
             )),
             Event::BatchClosed(_) => {
                 self.batch_open = false;
+                self.in_the_models_order();
                 let overheard = std::mem::take(&mut self.overheard);
                 self.messages.extend(overheard.into_iter().map(|text| Message::User { text }));
             }
+            Event::ChildEnded(it) => self.result(it.call.clone(), it.result.clone()),
+            Event::Concluded(it) => self.result(it.call.clone(), CallResult::ok("concluded")),
             Event::Created(_)
             | Event::Started(_)
+            | Event::ChildSpawned(_)
+            | Event::TurnEnded(_)
+            | Event::PauseAsked(_)
+            | Event::Paused(_)
+            | Event::Unpaused(_)
             | Event::CallStarted(_)
             | Event::CallRetried(_)
             | Event::PermissionRequested(_)
@@ -110,6 +143,38 @@ impl Context {
             | Event::Failed(_)
             | Event::Cancelled(_)
             | Event::Resumed(_) => {}
+        }
+    }
+
+    /// In a group, what people say is read by those whose turn it is, and by those to come.
+    fn is_heard(&self, spoke: &UserSpoke) -> bool {
+        match (&self.created.room, &self.floor) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(_), Some(floor)) => spoke.to.as_ref().is_none_or(|it| it == floor),
+        }
+    }
+
+    fn hear(&mut self, text: String) {
+        if self.batch_open {
+            self.overheard.push(text);
+        } else {
+            self.messages.push(Message::User { text });
+        }
+    }
+
+    /// Child runs come back in any order; their results are read in the order of the calls.
+    fn in_the_models_order(&mut self) {
+        let is_result = |it: &Message| matches!(it, Message::Tool { .. });
+        let results = self.messages.iter().rev().take_while(|it| is_result(it)).count();
+        let place = self.messages.len() - results;
+        let (before, results) = self.messages.split_at_mut(place);
+        if let Some(Message::Assistant { calls, .. }) = before.last() {
+            let place = |it: &Message| match it {
+                Message::Tool { call, .. } => calls.iter().position(|made| made.id == *call),
+                _ => None,
+            };
+            results.sort_by_key(place);
         }
     }
 
@@ -136,10 +201,14 @@ fn is_persons(by: &Actor) -> bool {
 
 /// The tools that a model is shown: those whose ruling, arguments aside, is not Deny, and of
 /// these, where the role says so, only what it exposes.
-pub fn offers<'a>(authority: &'a Authority, created: &Created) -> Vec<&'a ToolOffer> {
+pub fn offers<'a>(
+    authority: &'a Authority,
+    created: &Created,
+    agent: &AgentId,
+) -> Vec<&'a ToolOffer> {
     let delegated = authority.delegation(created);
-    let (agent, user) = (created.agent.as_str(), created.user.as_str());
-    let role = authority.org().role_of(&created.agent);
+    let role = authority.org().role_of(agent);
+    let (agent, user) = (agent.as_str(), created.user.as_str());
     let exposed = |name: &str| {
         let list = role.and_then(|it| it.expose.as_ref());
         list.is_none_or(|it| it.iter().any(|entry| glob(entry, name)))

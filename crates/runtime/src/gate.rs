@@ -8,7 +8,9 @@ mod request;
 use std::sync::Arc;
 
 use chancery_domain::batch::{Clearance, Refusal};
-use chancery_domain::event::{Answer, Call, CallResult, Created, Proposal, Request, RequestKind};
+use chancery_domain::event::{
+    Answer, Call, CallResult, Created, Member, Proposal, Request, RequestKind,
+};
 use chancery_domain::id::{MessageId, RunId, WaitKey, permission_key};
 use chancery_domain::policy::{Delegation, Fitness, Reason, Ruling};
 use chancery_store::StoreError;
@@ -31,6 +33,8 @@ pub struct Gatehouse<'g> {
     pub terms: &'g Terms,
     pub run: RunId,
     pub created: &'g Created,
+    /// Who calls.
+    pub speaker: Member,
     pub delegated: Option<Delegation>,
     /// Of the person's own words; absent where no rule asks for them.
     pub task: Option<Literals>,
@@ -106,7 +110,7 @@ impl Gatehouse<'_> {
         if let Some(signature) = &request.signature {
             let wanted = Wanted {
                 user: &self.created.user,
-                agent: &self.created.agent,
+                agent: &self.speaker.agent,
                 run: self.run,
                 tool: &call.tool,
                 signature,
@@ -121,7 +125,7 @@ impl Gatehouse<'_> {
 
     fn judge(&self, call: &Call, unfit: Option<&Fitness>) -> Judgment {
         self.authority.judge(Case {
-            agent: self.created.agent.as_str(),
+            agent: self.speaker.agent.as_str(),
             user: self.created.user.as_str(),
             delegated: self.delegated.as_ref(),
             call,

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use chancery_domain::batch::Permit;
-use chancery_domain::event::{CallStarted, Created, Event, Recorded};
+use chancery_domain::event::{CallStarted, ChildSpawned, Created, Event, Member, Recorded};
 use chancery_domain::history::{Change, FoldError, History};
 use chancery_domain::id::{RuleId, RunId};
 use chancery_domain::run::{Illegal, Run};
@@ -118,6 +118,21 @@ impl<'a> Journal<'a> {
         Ok(())
     }
 
+    /// Who acts: the member that has the floor, or the run's one agent.
+    pub fn speaker(&self) -> Result<Member, JournalError> {
+        let created = self.context.created();
+        let alone = || Member { agent: created.agent.clone(), role: created.role.clone() };
+        Ok(self.history()?.floor().speaker().cloned().unwrap_or_else(alone))
+    }
+
+    /// Stages a goal handed to a group, with the run that it makes.
+    pub fn spawn(&mut self, spawned: ChildSpawned, child: Created) -> Result<(), JournalError> {
+        let history = self.history.take().ok_or(JournalError::Overtaken)?;
+        self.context.follow(&Event::ChildSpawned(spawned.clone()));
+        self.history = Some(history.spawn(spawned, child)?);
+        Ok(())
+    }
+
     /// Stages the start of a call. The permit is to be spent after the commit, not before.
     pub fn start(&mut self, started: CallStarted) -> Result<Permit, JournalError> {
         let history = self.history.take().ok_or(JournalError::Overtaken)?;
@@ -140,6 +155,11 @@ impl<'a> Journal<'a> {
                 }
                 Err(AppendError::Conflict { .. }) => {
                     let known = change.expected_seq();
+                    // A goal is handed on with what holds when it is: the runner looks anew.
+                    if !change.children().is_empty() {
+                        self.reread().await?;
+                        return Err(JournalError::Overtaken);
+                    }
                     self.stage_again(change.events(), known).await?;
                 }
                 Err(error) => return Err(JournalError::Append(error)),

@@ -8,9 +8,11 @@ pub mod authority;
 pub mod clock;
 pub mod context;
 pub mod courier;
+pub mod escalation;
 pub mod gate;
 pub mod journal;
 pub mod model;
+mod prompt;
 pub mod rules;
 pub mod runner;
 mod timer;
@@ -32,6 +34,8 @@ pub struct Parts {
     pub limits: Limits,
     /// On which terms people are asked.
     pub terms: gate::Terms,
+    /// On which terms goals are handed to groups.
+    pub escalation: escalation::Terms,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -5,14 +5,15 @@
 //! has ended is durable before its worker turns to another. Everything in between shares the
 //! next commit.
 
-use std::pin::pin;
+mod speak;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use chancery_domain::batch::{Batch, Clearance, Permit, Refusal, Settled, Turn};
 use chancery_domain::event::{
-    BatchClosed, BatchProposed, Call, CallEnded, CallRefused, CallResult, CallRetried, CallStarted,
-    Completed, Failed, PermissionRequested, Recorded, Request as Question, Started, WaitBegan,
+    BatchClosed, Call, CallEnded, CallRefused, CallResult, CallRetried, CallStarted, Concluded,
+    Failed, Paused, PermissionRequested, Recorded, Request as Question, Started, WaitBegan,
 };
 use chancery_domain::id::{
     MessageId, WaitKey, again_key, idempotency_key, permission_key, recover_key,
@@ -26,17 +27,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::authority::Authority;
 use crate::clock;
-use crate::context;
+use crate::escalation;
 use crate::gate::{self, Again, Gatehouse, OnPartialDeny};
 use crate::journal::{Journal, JournalError};
-use crate::model::Request;
 use crate::rules::Literals;
 use crate::tool::{CallContext, Done, Effect};
 use crate::worker::Pulse;
 use crate::{Parts, UnknownOutcome};
 
-/// How long it may go untold that a run has started: a quick answer shares its commit.
-const START_UNTOLD: Duration = Duration::from_millis(20);
 /// For each attempt that a run has, a call may be begun this often: others may be to blame.
 const RETRIES: u32 = 4;
 
@@ -89,7 +87,8 @@ pub async fn drive(
                     error => error,
                 }
             }
-            Run::Running(Work::Generate) => generate(parts, &mut journal, reins).await,
+            Run::Running(_) if journal.history()?.pauses() => journal.record(Paused {}),
+            Run::Running(Work::Generate) => speak::take_turn(parts, &mut journal, reins).await,
             Run::Running(Work::Execute(batch)) => match batch.next() {
                 None => {
                     let message = batch.message();
@@ -145,73 +144,6 @@ pub async fn drive(
     }
 }
 
-/// Asks the model for words or calls. Every result is durable before.
-async fn generate(
-    parts: &Parts,
-    journal: &mut Journal<'_>,
-    reins: &Reins,
-) -> Result<(), JournalError> {
-    journal.commit_words().await?;
-    let created = journal.context().created().clone();
-    let authority = parts.authority.get();
-    let Some(role) = authority.org().active_role_of(&created.agent) else {
-        let error = format!("agent `{}` is not at work any more", created.agent);
-        return journal.record(Failed { error });
-    };
-    let offers = context::offers(&authority, &created);
-    let run = journal.history()?.id();
-    let (agent, system) = (&created.agent, &*role.prompt);
-    let request = |messages| Request { run, agent, system, messages, tools: &offers };
-    let model = parts.models.for_tier(&role.model_tier);
-    let reply = if journal.is_starting()? {
-        let messages = journal.context().messages().to_vec();
-        let mut asked = pin!(model.generate(request(&messages)));
-        let at_once = tokio::select! {
-            reply = &mut asked => Some(reply),
-            () = tokio::time::sleep(START_UNTOLD) => None,
-            () = reins.halt.cancelled() => return halted(journal).await,
-        };
-        match at_once {
-            Some(reply) => reply,
-            None => {
-                journal.commit().await?;
-                // Somebody spoke meanwhile, and the model has not heard it: it is asked anew.
-                if journal.context().messages().len() != messages.len() {
-                    return Ok(());
-                }
-                tokio::select! {
-                    reply = asked => reply,
-                    () = reins.halt.cancelled() => return halted(journal).await,
-                }
-            }
-        }
-    } else {
-        tokio::select! {
-            reply = model.generate(request(journal.context().messages())) => reply,
-            () = reins.halt.cancelled() => return halted(journal).await,
-        }
-    };
-    let reply = match reply {
-        Ok(reply) => reply,
-        Err(error) => {
-            counter!("chancery_llm_errors_total").increment(1);
-            return journal.record(Failed { error: error.to_string() });
-        }
-    };
-    let usage = reply.usage;
-    counter!("chancery_llm_tokens_total", "direction" => "input").increment(usage.input_tokens);
-    counter!("chancery_llm_tokens_total", "direction" => "output").increment(usage.output_tokens);
-    let message = clock::new_message_id();
-    if reply.calls.is_empty() {
-        let (output, model) = (reply.text, reply.model);
-        return journal.record(Completed { message, output, model, usage });
-    }
-    let gatehouse = gatehouse(parts, &authority, journal)?;
-    let calls = gatehouse.rule_on(message, reply.calls).await?;
-    let (text, model) = (reply.text, reply.model);
-    journal.record(BatchProposed { message, text, calls, model, usage })
-}
-
 /// Carries out calls. The one place where permits are taken and spent: the start first, then
 /// the commit, then the call.
 async fn execute(
@@ -225,13 +157,15 @@ async fn execute(
     let run = journal.history()?.id();
     let tools = authority.tools();
     let created = journal.context().created().clone();
+    let speaker = journal.speaker()?;
     let mut permits: Vec<(Permit, CallContext)> = Vec::with_capacity(calls.len());
     for call in &calls {
         let idempotency_key = idempotency_key(run, message, &call.id);
         let context = CallContext {
             run,
-            agent: created.agent.clone(),
-            user: created.user.clone(),
+            created: created.clone(),
+            speaker: speaker.clone(),
+            org: authority.org().clone(),
             idempotency_key: idempotency_key.clone(),
             cancelled: reins.halt.clone(),
         };
@@ -241,7 +175,7 @@ async fn execute(
     // A tool whose effect is in the log needs no durable start: start and effect are one append.
     let in_log = calls
         .iter()
-        .all(|call| tools.spec(&call.tool).is_some_and(|spec| spec.effect == Effect::Log));
+        .all(|call| tools.spec(&call.tool).is_some_and(|spec| spec.effect != Effect::Outside));
     if !in_log {
         journal.commit().await?;
         // A worker that slept past its lease may have been replaced: it must not act.
@@ -266,6 +200,12 @@ async fn execute(
                 journal.record(CallEnded { call: call.id.clone(), result })?;
             }
             Done::Wait { key, timeout } => begin_wait(journal, call, key, timeout).await?,
+            Done::Escalate(goal) => {
+                escalation::spawn(journal, authority, &parts.escalation, call, *goal).await?;
+            }
+            Done::Conclude(answer) => {
+                journal.record(Concluded { call: call.id.clone(), answer })?;
+            }
         }
     }
     Ok(())
@@ -315,7 +255,7 @@ async fn settle_unknown(
     let id = call.id.clone();
     let authority = parts.authority.get();
     let spec = authority.tools().spec(&call.tool);
-    let again = spec.is_some_and(|spec| spec.idempotent || spec.effect == Effect::Log);
+    let again = spec.is_some_and(|spec| spec.idempotent || spec.effect != Effect::Outside);
     let unknown = if again { UnknownOutcome::Retry } else { parts.limits.on_unknown_outcome };
     let attempts = tries + 1;
     match unknown {
@@ -346,16 +286,19 @@ async fn overlapping(
     gatehouse: &Gatehouse<'_>,
 ) -> Result<Vec<Arc<Call>>, JournalError> {
     let overlaps = |call: &Call| {
-        authority
-            .tools()
-            .spec(&call.tool)
-            .is_some_and(|spec| spec.supports_parallel && spec.effect == Effect::Outside)
+        authority.tools().spec(&call.tool).is_some_and(|spec| match spec.effect {
+            Effect::Outside => spec.supports_parallel,
+            Effect::Log => false,
+            Effect::Child => true,
+        })
     };
+    let effect = |call: &Call| authority.tools().spec(&call.tool).map(|it| it.effect);
     let mut calls: Vec<Arc<Call>> = Vec::new();
     for call in batch.cleared() {
         let alone = calls.is_empty();
         if !alone {
-            let clearance = batch.clearance(&call.id).filter(|_| overlaps(call));
+            let alike = effect(call) == effect(&calls[0]);
+            let clearance = batch.clearance(&call.id).filter(|_| alike && overlaps(call));
             let Some(clearance) = clearance.filter(|_| overlaps(&calls[0])) else { break };
             if gatehouse.again(call, clearance).await? != Again::Run {
                 break;
@@ -378,6 +321,7 @@ fn gatehouse<'g>(
         terms: &parts.terms,
         run: journal.history()?.id(),
         created,
+        speaker: journal.speaker()?,
         delegated: authority.delegation(created),
         task: authority.has_rules().then(|| Literals::of(journal.context().persons_words())),
         now: clock::now(),

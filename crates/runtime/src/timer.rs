@@ -10,14 +10,15 @@ use chancery_store::timer::Due;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock;
+use crate::escalation::{Terms, cancel_orphans, overdue};
 
 /// The longest sleep: a nearer deadline may be set meanwhile, here or by another server.
 const LOOK: Duration = Duration::from_millis(500);
 const DUE_MAX: u32 = 256;
 
-pub async fn fire(store: Store, stop: CancellationToken) {
+pub async fn fire(store: Store, terms: Terms, stop: CancellationToken) {
     loop {
-        let pause = match fire_due(&store).await {
+        let pause = match fire_due(&store, &terms).await {
             Ok(pause) => pause,
             Err(error) => {
                 tracing::debug!(%error, "No deadlines this time: {error}");
@@ -31,15 +32,16 @@ pub async fn fire(store: Store, stop: CancellationToken) {
     }
 }
 
-async fn fire_due(store: &Store) -> Result<Duration, chancery_store::StoreError> {
+async fn fire_due(store: &Store, terms: &Terms) -> Result<Duration, chancery_store::StoreError> {
+    let orphaned = cancel_orphans(store).await?;
     let due = store.due(DUE_MAX).await?;
-    if due.is_empty() {
+    if due.is_empty() && !orphaned {
         let next = store.next_due().await?;
         return Ok(next.unwrap_or(LOOK).clamp(Duration::from_millis(1), LOOK));
     }
     let mut pause = Duration::ZERO;
     for due in due {
-        if let Err(error) = expire(store, &due).await {
+        if let Err(error) = expire(store, &due, terms).await {
             tracing::warn!(run.id = %due.run, %error, "A deadline of {} did not take effect: {error}", due.run);
             // It is still due: without a pause we would do nothing else.
             pause = LOOK;
@@ -48,7 +50,14 @@ async fn fire_due(store: &Store) -> Result<Duration, chancery_store::StoreError>
     Ok(pause)
 }
 
-async fn expire(store: &Store, due: &Due) -> Result<(), chancery_store::AppendError> {
+async fn expire(
+    store: &Store,
+    due: &Due,
+    terms: &Terms,
+) -> Result<(), chancery_store::AppendError> {
+    if due.is_of_child() {
+        return overdue(store, due, terms).await;
+    }
     // By the clock that says what is due.
     let now = store.now().await?;
     let decided = store

@@ -5,6 +5,7 @@
 pub mod config;
 
 pub mod files;
+pub mod group;
 pub mod wait_for_signal;
 
 pub mod command;
@@ -19,8 +20,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chancery_domain::batch::Permit;
-use chancery_domain::event::{Call, CallResult, RequestKind};
-use chancery_domain::id::{AgentId, RunId, UserId, WaitKey};
+use chancery_domain::event::{Call, CallResult, Created, Member, RequestKind};
+use chancery_domain::id::{RunId, WaitKey};
+use chancery_domain::org::Org;
 use chancery_domain::policy::{Access, Fitness, Risk};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -85,14 +87,20 @@ pub enum Effect {
     Outside,
     /// In the log alone: start and effect are one append, so its outcome is never unknown.
     Log,
+    /// In another run: start, child and wait are one append. Neighbours of this kind in a batch
+    /// are at work side by side.
+    Child,
 }
 
 /// What a tool is told beside the arguments.
 #[derive(Debug, Clone)]
 pub struct CallContext {
     pub run: RunId,
-    pub agent: AgentId,
-    pub user: UserId,
+    /// What the run was made with.
+    pub created: Arc<Created>,
+    /// The agent that calls.
+    pub speaker: Member,
+    pub org: Arc<Org>,
     /// For the far side, to recognise a call that it has seen before.
     pub idempotency_key: String,
     /// Fires when the run is cancelled or its lease is lost.
@@ -107,6 +115,10 @@ pub enum Done {
         key: WaitKey,
         timeout: Option<Duration>,
     },
+    /// Only from tools whose effect is another run.
+    Escalate(Box<group::Goal>),
+    /// The group's work ends with this answer.
+    Conclude(String),
 }
 
 /// The tools that there are, each with its compiled schema.
@@ -289,8 +301,9 @@ pub(crate) mod testing {
     pub(crate) fn context() -> CallContext {
         CallContext {
             run: RunId(Uuid::from_u128(1)),
-            agent: AgentId::from("pa"),
-            user: UserId::from("lin"),
+            created: Arc::new(chancery_testkit::created("pa", "lin")),
+            speaker: Member { agent: "pa".into(), role: "personal_agent".into() },
+            org: Arc::default(),
             idempotency_key: "run_1:msg_1:call_1".to_owned(),
             cancelled: CancellationToken::new(),
         }
@@ -300,7 +313,7 @@ pub(crate) mod testing {
         let permit = chancery_testkit::permit(&tool.spec().name, arguments);
         match tool.call(permit, &context()).await {
             Done::Result(result) => result,
-            Done::Wait { .. } => panic!("a wait where a result was due"),
+            other => panic!("{other:?} where a result was due"),
         }
     }
 

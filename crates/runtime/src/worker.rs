@@ -73,7 +73,7 @@ impl Workers {
             tasks.spawn(pulse::rescue(shared.clone()));
         }
         tasks.spawn(watch(shared.clone()));
-        tasks.spawn(timer::fire(store, shared.stop.clone()));
+        tasks.spawn(timer::fire(store, shared.parts.escalation, shared.stop.clone()));
         Ok(Workers { shared, tasks })
     }
 

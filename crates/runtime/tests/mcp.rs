@@ -5,10 +5,11 @@
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use chancery_domain::event::CallResult;
-use chancery_domain::id::{AgentId, RunId, UserId};
+use chancery_domain::event::{CallResult, Member};
+use chancery_domain::id::RunId;
 use chancery_runtime::tool::config::{Place, Report, ToolsConfig, build};
 use chancery_runtime::tool::mcp::State;
 use chancery_runtime::tool::{CallContext, Done, Tools};
@@ -54,14 +55,15 @@ impl House {
     ) -> CallResult {
         let context = CallContext {
             run: RunId(Uuid::from_u128(1)),
-            agent: AgentId::from("pa"),
-            user: UserId::from("lin"),
+            created: Arc::new(chancery_testkit::created("pa", "lin")),
+            speaker: Member { agent: "pa".into(), role: "personal_agent".into() },
+            org: Arc::default(),
             idempotency_key: KEY.to_owned(),
             cancelled,
         };
         match self.tools.call(permit(&format!("mcp__far__{tool}"), arguments), &context).await {
             Done::Result(result) => result,
-            Done::Wait { .. } => panic!("a server cannot make a run wait"),
+            other => panic!("{other:?} where a result was due"),
         }
     }
 

@@ -1,5 +1,6 @@
 //! What a server is told by its operator: flag over environment over file over default.
 
+mod escalation;
 mod layer;
 mod model;
 mod permissions;
@@ -14,6 +15,7 @@ use chancery_runtime::{Limits, UnknownOutcome};
 use chancery_store::Location;
 use serde::{Deserialize, Serialize};
 
+pub use escalation::EscalationConfig;
 pub use layer::{ConfigError, Layers, Origin, load};
 pub use model::{ModelConfig, Provider, build_models, describe_models};
 pub use permissions::PermissionsConfig;
@@ -43,6 +45,7 @@ pub struct Config {
     pub limits: LimitsConfig,
     pub tools: ToolsConfig,
     pub permissions: PermissionsConfig,
+    pub escalation: EscalationConfig,
     pub audit: AuditConfig,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
@@ -122,6 +125,7 @@ impl Default for Config {
             limits: LimitsConfig::default(),
             tools: ToolsConfig::default(),
             permissions: PermissionsConfig::default(),
+            escalation: EscalationConfig::default(),
             audit: AuditConfig::default(),
             isolation: None,
             models: BTreeMap::new(),

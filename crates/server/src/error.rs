@@ -213,6 +213,7 @@ impl From<Refusal> for ApiError {
             Refusal::HumanRequired(_) => ApiError::Forbidden(detail),
             Refusal::Decided { .. } => ApiError::Conflict { code: "already_decided", detail },
             Refusal::Payload => ApiError::BadRequest { code: "bad_payload", detail },
+            Refusal::NoSuchMember(_) => ApiError::BadRequest { code: "unknown_member", detail },
             Refusal::NotResumable(_) => ApiError::Conflict { code: "not_resumable", detail },
             Refusal::Illegal(_) => ApiError::Conflict { code: "not_legal_now", detail },
         }

@@ -19,7 +19,7 @@ use crate::error::ApiError;
 use crate::metrics::Metrics;
 use crate::organisation::Organisation;
 use crate::routes::{
-    audit, authorize, health, org, permissions, rules, runs, signals, tokens, webhooks,
+    audit, authorize, health, org, permissions, rules, runs, signals, steer, tokens, webhooks,
 };
 
 /// What handlers work with.
@@ -47,13 +47,15 @@ pub fn router(app: App) -> Router {
         .routes(routes!(runs::show))
         .routes(routes!(runs::events))
         .routes(routes!(runs::tree))
-        .routes(routes!(runs::cancel))
-        .routes(routes!(runs::resume))
-        .routes(routes!(runs::speak))
+        .routes(routes!(steer::cancel))
+        .routes(routes!(steer::pause))
+        .routes(routes!(steer::resume))
+        .routes(routes!(steer::wrapup))
+        .routes(routes!(steer::speak))
         .routes(routes!(signals::signal))
         // The same under seed 004's name.
         .routes(routes!(signals::job_signal))
-        .routes(routes!(runs::job_message))
+        .routes(routes!(steer::job_message))
         .routes(routes!(permissions::list))
         .routes(routes!(permissions::show))
         .routes(routes!(permissions::decide))

@@ -8,5 +8,6 @@ pub mod permissions;
 pub mod rules;
 pub mod runs;
 pub mod signals;
+pub mod steer;
 pub mod tokens;
 pub mod webhooks;

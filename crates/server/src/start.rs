@@ -107,6 +107,7 @@ pub async fn start(
         models: Arc::new(models),
         limits: config.run_limits(),
         terms: config.permissions.terms(),
+        escalation: config.escalation.terms(),
     };
     let workers = Workers::start(parts).await?;
     let stop = CancellationToken::new();

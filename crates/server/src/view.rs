@@ -66,6 +66,7 @@ pub fn wait(history: &History) -> Option<Wait> {
     let until = match waiting {
         run::Wait::Signal { until, .. } => *until,
         run::Wait::Permissions(batch) => batch.asked().filter_map(|(_, it)| it.expires_at).min(),
+        run::Wait::Children(_) | run::Wait::Pause(_) => None,
     };
     let keys = command::awaited_keys(history);
     Some(Wait { correlation_keys: keys.into_iter().map(|it| it.0).collect(), until })

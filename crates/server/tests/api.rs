@@ -18,6 +18,8 @@ mod create;
 mod deciding;
 #[path = "api/delegation.rs"]
 mod delegation;
+#[path = "api/escalation.rs"]
+mod escalation;
 #[path = "api/events.rs"]
 mod events;
 #[path = "api/harness.rs"]
@@ -32,6 +34,8 @@ mod machine;
 mod org;
 #[path = "api/postgres.rs"]
 mod postgres;
+#[path = "api/room.rs"]
+mod room;
 #[path = "api/schemathesis.rs"]
 mod schemathesis;
 #[path = "api/stream.rs"]

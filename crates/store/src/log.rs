@@ -2,16 +2,20 @@
 //! Events, projections, queue row, timer and audit are one transaction; nothing updates or deletes
 //! an event.
 
+mod joint;
+
 use chancery_domain::event::{Event, Recorded};
 use chancery_domain::history::{Change, History};
 use chancery_domain::id::RunId;
 use jiff::Timestamp;
 
 use crate::bell::Changed;
-use crate::projection::{self, Prepared, QueueMove};
+use crate::projection::{self, Prepared};
 use crate::queue::Lease;
 use crate::sql::{Columns, Param};
 use crate::{Database, Store, StoreError};
+
+pub(crate) use joint::Joint;
 
 /// By what right something is appended.
 #[derive(Debug, Clone, Copy)]
@@ -73,6 +77,8 @@ enum Told {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Appended,
+    /// It would have been appended, had it not been tied to another one that was not.
+    Current,
     Absent,
     /// Where the log is, and which attempt has it.
     Stale {
@@ -114,13 +120,17 @@ impl Store {
             Fence::Lease(lease) => lease.attempt as i64,
             Fence::Outside => 0,
         };
-        let prepared = self.prepare(change, attempt, at)?;
-        let enters = prepared.queue == QueueMove::Enter;
+        let enters = !change.before().wants_worker && change.after().wants_worker;
         #[cfg(feature = "faults")]
         self.point().await?;
-        let mut verdict = match &self.inner.database {
-            Database::Sqlite(sqlite) => sqlite.append(prepared).await?,
-            Database::Postgres(postgres) => postgres.append(prepared).await?,
+        let mut verdict = if change.children().is_empty() && change.hands_back_to().is_none() {
+            let prepared = self.prepare(change, attempt, at)?;
+            match &self.inner.database {
+                Database::Sqlite(sqlite) => sqlite.append(prepared).await?,
+                Database::Postgres(postgres) => postgres.append(prepared).await?,
+            }
+        } else {
+            self.append_jointly(change, attempt, at).await?
         };
         // Asked after the append, not before: it has waited for the one that was not answered, if
         // that was still under way at the database.
@@ -142,7 +152,7 @@ impl Store {
                 self.announce(changed, enters);
                 Ok(())
             }
-            Verdict::Absent => Err(AppendError::NoSuchRun(run)),
+            Verdict::Absent | Verdict::Current => Err(AppendError::NoSuchRun(run)),
             Verdict::Stale { attempt: holder, .. } if attempt != 0 && holder != attempt => {
                 Err(AppendError::LeaseLost(run))
             }
@@ -161,11 +171,7 @@ impl Store {
         key: Option<IdempotencyKey>,
         at: Timestamp,
     ) -> Result<CreateOutcome, StoreError> {
-        let Some(Event::Created(created)) = change.events().first() else {
-            return Err(StoreError::Failed("a log begins with `run.created`".to_owned()));
-        };
-        let birth = projection::birth(created)?;
-        let prepared = self.prepare(change, 0, at)?;
+        let (prepared, birth) = self.birth(change, at)?;
         #[cfg(feature = "faults")]
         self.point().await?;
         let outcome = match &self.inner.database {

@@ -10,6 +10,7 @@ mod claim;
 mod create;
 mod flush;
 mod gate;
+mod joint;
 mod wake;
 
 use std::sync::Arc;
@@ -53,7 +54,6 @@ pub(crate) struct Postgres {
     pulse: Pool,
     flushers: Vec<mpsc::UnboundedSender<flush::Flush>>,
     auditor: mpsc::UnboundedSender<audit::Alone>,
-    #[cfg(feature = "faults")]
     patience: Patience,
     news: Arc<wake::News>,
     tasks: Vec<tokio::task::AbortHandle>,
@@ -84,16 +84,7 @@ impl Postgres {
         let news = Arc::new(wake::News::default());
         tasks.push(tokio::spawn(wake::tell(pool.clone(), news.clone())).abort_handle());
         tasks.push(tokio::spawn(wake::listen(config, tls, bell)).abort_handle());
-        Ok(Postgres {
-            pool,
-            pulse,
-            flushers,
-            auditor,
-            #[cfg(feature = "faults")]
-            patience,
-            news,
-            tasks,
-        })
+        Ok(Postgres { pool, pulse, flushers, auditor, patience, news, tasks })
     }
 
     pub(crate) async fn append(&self, change: Prepared) -> Result<Verdict, StoreError> {

@@ -30,6 +30,10 @@ pub(crate) struct Prepared {
     pub moved: Option<Moved>,
     pub queue: QueueMove,
     pub timer: TimerMove,
+    /// Children that are not waited for any longer, and are to be cancelled.
+    pub abandoned: Vec<Uuid>,
+    /// Whether it has ended without an answer: its children are to end, too.
+    pub ends_badly: bool,
     pub gate: GateMoves,
     pub notices: Vec<Told>,
     pub audit: Vec<Draft>,
@@ -48,6 +52,13 @@ pub(crate) struct Line {
     pub seq: i64,
     pub kind: &'static str,
     pub body: String,
+}
+
+impl Prepared {
+    /// Whether it may leave runs behind that nobody waits for.
+    pub(crate) fn orphans(&self) -> bool {
+        self.ends_badly || !self.abandoned.is_empty()
+    }
 }
 
 /// The run's row, when its status changes.
@@ -98,11 +109,7 @@ pub(crate) fn prepare(
     let mut events = Vec::with_capacity(change.events().len());
     let (mut input_tokens, mut output_tokens) = (0, 0);
     for (seq, event) in (change.expected_seq() as i64 + 1..).zip(change.events()) {
-        let usage = match event {
-            Event::BatchProposed(it) => it.usage,
-            Event::Completed(it) => it.usage,
-            _ => Default::default(),
-        };
+        let usage = event.usage();
         input_tokens += countable(usage.input_tokens);
         output_tokens += countable(usage.output_tokens);
         let body = event.encode().map_err(|it| StoreError::Failed(it.to_string()))?;
@@ -120,6 +127,8 @@ pub(crate) fn prepare(
         moved: moved(change),
         queue: queue_move(change.before(), change.after()),
         timer: timer_move(change.before(), change.after()),
+        abandoned: abandoned(change),
+        ends_badly: matches!(change.after().status, "failed" | "cancelled"),
         gate: GateMoves::of(change)?,
         notices: Vec::new(),
         audit: drafts(audit::of(change), at)?,
@@ -167,6 +176,14 @@ fn moved(change: &Change) -> Option<Moved> {
         }
     }
     Some(moved)
+}
+
+fn abandoned(change: &Change) -> Vec<Uuid> {
+    let children = change.events().iter().filter_map(|event| match event {
+        Event::ChildEnded(it) if it.abandoned => Some(it.child.0),
+        _ => None,
+    });
+    children.collect()
 }
 
 fn queue_move(before: &Posture, after: &Posture) -> QueueMove {

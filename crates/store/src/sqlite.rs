@@ -8,6 +8,7 @@ mod append;
 mod audit;
 mod claim;
 mod gate;
+mod joint;
 mod open;
 mod writer;
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chancery_domain::escalation;
 use chancery_domain::id::{RunId, WaitKey};
 
 use crate::log::timestamp;
@@ -24,6 +25,13 @@ impl Due {
     }
 }
 
+impl Due {
+    /// Whether it is about a child run that takes long.
+    pub fn is_of_child(&self) -> bool {
+        escalation::is_deadline(&self.key)
+    }
+}
+
 impl Store {
     pub async fn due(&self, limit: u32) -> Result<Vec<Due>, StoreError> {
         let now = self.database_time().await?;
@@ -33,6 +41,34 @@ impl Store {
             |row| Ok(Due { run: RunId(row.uuid(0)?), key: WaitKey(row.text(1)?) }),
         )
         .await
+    }
+
+    /// A deadline was looked at before its time: it is looked at again in a while.
+    pub async fn look_again(&self, due: &Due, wait: Duration) -> Result<(), StoreError> {
+        let at = self.database_time().await?.saturating_add(wait.as_micros() as i64);
+        let key = storable(due.key.as_str());
+        self.execute(
+            "UPDATE timers SET due_at = $3 WHERE run_id = $1 AND wait_key = $2",
+            vec![Param::Uuid(due.run.0), Param::Text(key), Param::Int(at)],
+        )
+        .await?;
+        Ok(())
+    }
+
+    /// Runs that nobody waits for any longer: they are to be cancelled, and then forgotten here.
+    pub async fn orphans(&self, limit: u32) -> Result<Vec<RunId>, StoreError> {
+        self.query(
+            "SELECT run_id FROM orphans LIMIT $1",
+            vec![Param::Int(i64::from(limit))],
+            |row| Ok(RunId(row.uuid(0)?)),
+        )
+        .await
+    }
+
+    pub async fn forget_orphan(&self, run: RunId) -> Result<(), StoreError> {
+        let sql = "DELETE FROM orphans WHERE run_id = $1";
+        self.execute(sql, vec![Param::Uuid(run.0)]).await?;
+        Ok(())
     }
 
     /// How long until the next deadline, if there is one.

@@ -31,6 +31,12 @@ on_both! {
         entries_are_found_by_filter_and_page
         odd_and_large_entries_are_kept
         a_crash_loses_and_doubles_no_entry;
+    family:
+        a_child_is_made_with_its_parents_wait_or_not_at_all
+        a_child_ends_with_its_parents_wait_for_it
+        two_children_that_end_at_the_same_instant_wake_their_parent_once
+        a_run_that_ends_badly_leaves_its_children_to_be_cancelled
+        a_deadline_that_is_looked_at_too_soon_is_looked_at_again;
     log:
         an_append_is_held_to_its_place_in_the_log
         a_change_that_was_made_is_recognised_when_it_is_appended_again

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 pub mod audit;
+pub mod family;
 pub mod log;
 pub mod org;
 pub mod outbox;
@@ -90,6 +91,9 @@ pub fn created(input: &str) -> Created {
         group: None,
         session_key: None,
         parent: None,
+        ancestors: Vec::new(),
+        room: None,
+        persons_words: Vec::new(),
         delegated: None,
         input: input.to_owned(),
         by: ada(),
@@ -150,7 +154,7 @@ pub fn started() -> Event {
 }
 
 pub fn spoke(text: impl Into<String>) -> Event {
-    UserSpoke { message: clock::new_message_id(), text: text.into(), by: ada() }.into()
+    UserSpoke { message: clock::new_message_id(), text: text.into(), by: ada(), to: None }.into()
 }
 
 pub fn proposed(calls: &[(&str, Ruling)], tokens: u64) -> Event {

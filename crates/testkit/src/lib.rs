@@ -8,4 +8,4 @@ mod permit;
 pub mod postgres;
 pub mod simulator;
 
-pub use permit::permit;
+pub use permit::{created, permit};

@@ -6,6 +6,7 @@
 //! against the rules in [`check`].
 
 pub mod check;
+pub mod family;
 pub mod people;
 pub mod world;
 
@@ -302,7 +303,8 @@ impl Game<'_> {
         if let Run::Finished(_) = self.history().await?.run() {
             return Ok(());
         }
-        self.amend(|history, _| command::speak(history, message, text.clone(), ada())).await?;
+        self.amend(|history, _| command::speak(history, message, text.clone(), None, ada()))
+            .await?;
         Ok(())
     }
 

@@ -37,6 +37,9 @@ pub fn created() -> Created {
         group: None,
         session_key: None,
         parent: None,
+        ancestors: Vec::new(),
+        room: None,
+        persons_words: Vec::new(),
         delegated: None,
         input: "do it".to_owned(),
         by: ada(),
@@ -186,7 +189,37 @@ pub fn closed() -> Event {
 }
 
 pub fn spoke(text: &str) -> Event {
-    UserSpoke { message: MESSAGE, text: text.to_owned(), by: ada() }.into()
+    UserSpoke { message: MESSAGE, text: text.to_owned(), by: ada(), to: None }.into()
+}
+
+pub const CHILD: RunId = RunId(Uuid::from_u128(8));
+
+pub fn spawned(id: &str, child: RunId) -> Event {
+    ChildSpawned {
+        call: CallId::from(id),
+        child,
+        group: GroupId::from("legal"),
+        goal: "find out".to_owned(),
+        chosen: Some("tag `law`".to_owned()),
+        spawned_at: Timestamp::UNIX_EPOCH,
+        limit_seconds: Some(300),
+    }
+    .into()
+}
+
+pub fn came_back(id: &str, child: RunId) -> Event {
+    ChildEnded {
+        call: CallId::from(id),
+        child,
+        result: CallResult::ok("found"),
+        usage: Usage { input_tokens: 4, output_tokens: 6 },
+        abandoned: true,
+    }
+    .into()
+}
+
+pub fn member(name: &str) -> Member {
+    Member { agent: AgentId::from(name), role: RoleId::from(name) }
 }
 
 pub fn completed() -> Event {
@@ -225,6 +258,13 @@ pub fn every_event() -> Vec<Event> {
             group: Some(GroupId::from("legal")),
             session_key: Some(SessionKey::from("monday")),
             parent: Some(RunId(Uuid::from_u128(1))),
+            ancestors: vec![Ancestor { run: RunId(Uuid::from_u128(1)), group: None }],
+            room: Some(Arc::new(Room {
+                members: vec![member("clerk"), member("judge")],
+                lead: Some(AgentId::from("judge")),
+                rounds: 2,
+            })),
+            persons_words: vec!["do it".to_owned()],
             delegated: Some(serde_json::from_value(json!({"allowed_tools": ["a*"]})).unwrap()),
             ..created()
         }
@@ -260,6 +300,21 @@ pub fn every_event() -> Vec<Event> {
         .into(),
         signalled("k", json!({"deep": [1, null, {"x": 0.1}]})),
         expired("k"),
+        spawned("a", CHILD),
+        came_back("a", CHILD),
+        TurnBegan { member: member("clerk"), round: 2 }.into(),
+        TurnEnded {
+            message: MESSAGE,
+            text: "my part".to_owned(),
+            model: "scripted".to_owned(),
+            usage: Usage { input_tokens: 1, output_tokens: 1 },
+        }
+        .into(),
+        Concluded { call: CallId::from("a"), answer: "so it is".to_owned() }.into(),
+        WrapUpAsked { by: ada() }.into(),
+        PauseAsked { by: ada() }.into(),
+        Paused {}.into(),
+        Unpaused { by: ada() }.into(),
         completed(),
         failed(),
         Cancelled { by: agent() }.into(),

@@ -128,7 +128,7 @@ impl Command {
             ("LANG", "C.UTF-8".to_owned()),
             ("CHANCERY_IDEMPOTENCY_KEY", context.idempotency_key.clone()),
             ("CHANCERY_RUN", context.run.to_string()),
-            ("CHANCERY_AGENT", context.agent.to_string()),
+            ("CHANCERY_AGENT", context.speaker.agent.to_string()),
         ]
         .map(|(name, value)| (name.to_owned(), value))
         .into()

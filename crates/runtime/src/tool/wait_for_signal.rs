@@ -12,10 +12,6 @@ use serde_json::{Value, json};
 use super::duration::Span;
 use super::{CallContext, Done, Effect, Tool, ToolSpec};
 
-/// Keys that answer permission requests: a run that waited for one could be ended by, or stand
-/// in the way of, a decision about something else.
-const RESERVED: &str = "cap-approval-";
-
 /// The longest key, in characters; a key is a name and not a document.
 const KEY_MAX: usize = 256;
 
@@ -80,8 +76,10 @@ fn wait(arguments: &Value) -> Result<Done, String> {
     if key.is_empty() || key.chars().count() > KEY_MAX {
         return Err(format!("`correlation_key` has 1 to {KEY_MAX} characters"));
     }
-    if key.starts_with(RESERVED) {
-        return Err(format!("keys that begin with `{RESERVED}` belong to permission requests"));
+    // A run that waited for a key of the system's could be ended by, or stand in the way of, a
+    // decision about something else.
+    if WaitKey::from(key).is_reserved() {
+        return Err("keys that begin like this one belong to the system".to_owned());
     }
     let timeout = match arguments.get("timeout") {
         None | Some(Value::Null) => None,

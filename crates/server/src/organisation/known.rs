@@ -7,17 +7,20 @@ use chancery_domain::policy::Risk::{self, High, Low, Medium};
 pub const TOOLS: &[(&str, Risk, &[&str])] = &[
     ("approve_deployment", Medium, &[]),
     ("assign_task", Low, &[]),
+    ("conclude", Low, &[]),
     ("create_agent_jd", High, &[]),
     ("create_contract", Medium, &[]),
     ("deactivate_agent", High, &[]),
     ("docker_build", Medium, &[]),
     ("docker_deploy", High, &["deploy"]),
     ("escalate", Low, &[]),
+    ("escalate_to_group", Medium, &[]),
     ("generate_contract", Medium, &[]),
     ("git_branch", Medium, &[]),
     ("git_commit", Medium, &[]),
     ("git_push", Medium, &[]),
     ("list_agents", Low, &[]),
+    ("list_available_groups", Low, &[]),
     ("manage_backlog", Low, &[]),
     ("manage_ci_config", High, &[]),
     ("manage_tools", High, &[]),
@@ -49,7 +52,14 @@ pub const TOOLS: &[(&str, Risk, &[&str])] = &[
 ];
 
 /// Those of them that no command can stand for.
-pub const BUILT_IN: &[&str] = &["read_file", "wait_for_signal", "write_file"];
+pub const BUILT_IN: &[&str] = &[
+    "conclude",
+    "escalate_to_group",
+    "list_available_groups",
+    "read_file",
+    "wait_for_signal",
+    "write_file",
+];
 
 /// Capabilities that the built-in policy speaks of, so that an operator's tool can have them.
 pub const CAPABILITIES: &[&str] = &["deploy", "payment", "send_email", "write_db"];

@@ -253,6 +253,10 @@ async fn shown(app: &App, row: PermissionRow) -> Result<Permission> {
         next = run.parent;
         chain.push(view::link(run));
     }
+    // In a group, it is the member that asks.
+    if let Some(asking) = chain.first_mut() {
+        (asking.agent, asking.role) = (row.agent.0.clone(), row.role.clone());
+    }
     Ok(view::permission(row, chain))
 }
 

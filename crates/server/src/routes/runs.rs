@@ -1,16 +1,21 @@
-//! Runs: ask for one, look at it, speak into it, end it.
+//! Runs: ask for one, look at it. What can be done to one under way is in `steer`.
+
+use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use chancery_api::run::{CreateRun, Event, Run, Speak, Tree};
+use chancery_api::run::{CreateRun, Event, Run, Tree};
 use chancery_api::{Page, Problems};
-use chancery_domain::command::{self, Effect, Refusal};
-use chancery_domain::event::{Created, Recorded};
+use chancery_domain::command::{self, Effect};
+use chancery_domain::escalation::Refusal;
+use chancery_domain::event::{Created, Member, Recorded, Room};
 use chancery_domain::history::History;
 use chancery_domain::id::{AgentId, GroupId, ProjectId, RunId, SessionKey};
+use chancery_domain::org::Org;
 use chancery_runtime::clock;
+use chancery_runtime::escalation::room_of;
 use chancery_store::log::{Amendment, CreateOutcome, IdempotencyKey};
 use chancery_store::read::{RunFilter, RunRow};
 use serde::Deserialize;
@@ -198,70 +203,11 @@ pub async fn tree(
     tree.map(Json).ok_or(ApiError::NotFound { what: "run", id })
 }
 
-/// Ends a run. One that is cancelled already stays so.
-#[utoipa::path(post, path = "/api/runs/{id}/cancel", params(("id" = String, Path)),
-    responses((status = 200, body = Run), Problems))]
-pub async fn cancel(
-    State(app): State<App>,
-    caller: Caller,
-    Path(id): Path<String>,
-) -> Result<Json<Run>> {
-    let row = caller.run(&app, &id).await?;
-    let by = caller.actor();
-    amend(&app, row.id, |history, _| command::cancel(history, by.clone())).await
-}
-
-/// Goes on with a run that failed at the model.
-#[utoipa::path(post, path = "/api/runs/{id}/resume", params(("id" = String, Path)),
-    responses((status = 200, body = Run), Problems))]
-pub async fn resume(
-    State(app): State<App>,
-    caller: Caller,
-    Path(id): Path<String>,
-) -> Result<Json<Run>> {
-    let row = caller.run(&app, &id).await?;
-    let by = caller.actor();
-    amend(&app, row.id, |history, _| command::resume(history, by.clone())).await
-}
-
-/// Says something into a run; the model reads it before it speaks next.
-#[utoipa::path(post, path = "/api/runs/{id}/messages", params(("id" = String, Path)), request_body = Speak,
-    responses((status = 200, body = Run), Problems))]
-pub async fn speak(
-    State(app): State<App>,
-    caller: Caller,
-    Path(id): Path<String>,
-    Body(body): Body<Speak>,
-) -> Result<Json<Run>> {
-    let row = caller.run(&app, &id).await?;
-    check_text("text", &body.text)?;
-    if let Some(to) = body.to.filter(|to| *to != row.agent.0) {
-        return Err(bad_request(format!("`{}` has no member `{to}`", row.agent)));
-    }
-    let (message, by) = (clock::new_message_id(), caller.actor());
-    amend(&app, row.id, |history, _| {
-        command::speak(history, message, body.text.clone(), by.clone())
-    })
-    .await
-}
-
-/// `/api/runs/{id}/messages` under its other name.
-#[utoipa::path(post, path = "/api/jobs/{id}/message", params(("id" = String, Path)), request_body = Speak,
-    responses((status = 200, body = Run), Problems))]
-pub async fn job_message(
-    app: State<App>,
-    caller: Caller,
-    id: Path<String>,
-    body: Body<Speak>,
-) -> Result<Json<Run>> {
-    speak(app, caller, id, body).await
-}
-
 /// Changes a run from outside and answers with what it is then.
 pub async fn amend(
     app: &App,
     id: RunId,
-    decide: impl Fn(History, &[Recorded]) -> std::result::Result<Effect, Refusal>,
+    decide: impl Fn(History, &[Recorded]) -> std::result::Result<Effect, command::Refusal>,
 ) -> Result<Json<Run>> {
     record(app, id, decide).await?;
     Ok(Json(one(app, id).await?))
@@ -271,7 +217,7 @@ pub async fn amend(
 pub async fn record(
     app: &App,
     id: RunId,
-    decide: impl Fn(History, &[Recorded]) -> std::result::Result<Effect, Refusal>,
+    decide: impl Fn(History, &[Recorded]) -> std::result::Result<Effect, command::Refusal>,
 ) -> Result<()> {
     let amended = app
         .store
@@ -295,35 +241,51 @@ fn created(app: &App, caller: &Caller, body: &CreateRun) -> Result<Created> {
         given.as_deref().map_or(Ok(()), |it| check_name(name, it))?;
     }
     check_delegated(body)?;
-    let agent = match (&body.agent, &body.group) {
-        (Some(agent), None) => AgentId(agent.clone()),
-        (None, Some(group)) => {
-            return Err(ApiError::BadRequest {
-                code: "unknown_group",
-                detail: format!("there is no group `{group}`"),
-            });
-        }
-        _ => return Err(bad_request("a run is for an `agent` or for a `group`".to_owned())),
-    };
     let authority = app.authority.get();
-    let role = authority.org().active_role_of(&agent).ok_or_else(|| ApiError::BadRequest {
-        code: "unknown_agent",
-        detail: format!("there is no agent `{agent}`"),
-    })?;
+    let (member, group, room) = whose(authority.org(), body)?;
     Ok(Created {
         org: ORG.to_owned(),
-        role: role.id.clone(),
-        agent,
+        role: member.role,
+        agent: member.agent,
         user,
         project: body.project.clone().map(ProjectId),
-        group: None,
+        group,
         session_key: body.session_key.clone().map(SessionKey),
         parent: None,
+        ancestors: Vec::new(),
+        room: room.map(Arc::new),
+        persons_words: Vec::new(),
         delegated: body.delegated_permissions.clone().map(view::bounds),
         input: body.input.clone(),
         by: caller.actor(),
         org_version: authority.org().version,
     })
+}
+
+/// The agent whose run it is, or the group, which begins with its first member.
+fn whose(org: &Org, body: &CreateRun) -> Result<(Member, Option<GroupId>, Option<Room>)> {
+    match (&body.agent, &body.group) {
+        (Some(agent), None) => {
+            let agent = AgentId(agent.clone());
+            let role = org.active_role_of(&agent).ok_or_else(|| ApiError::BadRequest {
+                code: "unknown_agent",
+                detail: format!("there is no agent `{agent}`"),
+            })?;
+            Ok((Member { role: role.id.clone(), agent }, None, None))
+        }
+        (None, Some(group)) => {
+            let group = GroupId(group.clone());
+            let unknown = |it: Refusal| ApiError::BadRequest {
+                code: "unknown_group",
+                detail: it.to_string(),
+            };
+            let room = room_of(org, &group).map_err(unknown)?;
+            let first = room.members.first().cloned();
+            let first = first.ok_or_else(|| unknown(Refusal::NobodyAtWork(group.clone())))?;
+            Ok((first, Some(group), Some(room)))
+        }
+        _ => Err(bad_request("a run is for an `agent` or for a `group`".to_owned())),
+    }
 }
 
 /// A name with a blank too many matches nothing, which where something is denied is too little.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use chancery_server::config::{Config, ModelConfig, Provider};
 use chancery_server::start;
-use chancery_testkit::fake_model::{Answer as Said, Behaviour, FakeModel, Seen};
+use chancery_testkit::fake_model::{Answer as Said, Behaviour, FakeModel, Raw, Seen};
 use chancery_testkit::postgres::TestDatabase;
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ const ROLES: &str = r#"
 extends: builtin
 roles:
   clerk: {prompt: You are a clerk.}
-  payer: {prompt: You pay., tools: [pay, note]}
+  payer: {prompt: You pay., tools: [pay, note, conclude, wait_for_signal]}
   patterns: {prompt: You pay., tools: ["pa*", "note"]}
   narrow: {prompt: You may not deploy., deny_tools: [deploy]}
 agents:
@@ -42,6 +42,7 @@ agents:
   payer: {role: payer}
   patterns: {role: patterns}
   narrow: {role: narrow}
+  gone: {role: clerk, active: false}
 "#;
 
 /// Each writes one line into the ledger, so that what ran can be counted from outside.
@@ -84,6 +85,15 @@ risk: {low: allow, medium: allow, high: require_approval}
 capabilities: {transfer: require_human, arson: deny}
 "#;
 
+const GROUPS: &str = r#"
+groups:
+  grp_pay: {name: Payroll, description: Pays salaries and invoices, tags: [salary, invoice], members: [payer, narrow], lead: payer}
+  grp_talk: {name: Talkers, description: Talks things over, tags: [discuss], members: [narrow, pa, payer], lead: narrow, rounds: 2}
+  grp_deep: {name: Depth, description: Hands everything on, tags: [deep], members: [pa]}
+  grp_next: {name: Next, description: Hands everything on as well, tags: [next], members: [pa]}
+  grp_gone: {name: Gone, description: Nobody is there, tags: [ghost], members: [gone]}
+"#;
+
 pub struct House {
     pub server: Server,
     pub model: FakeModel,
@@ -97,7 +107,10 @@ impl House {
 
     pub async fn with(on: On, change: impl FnOnce(&mut Config)) -> House {
         let model = FakeModel::start().await.unwrap();
-        model.otherwise(|_, seen| Behaviour::Stream(line(seen)));
+        model.otherwise(|_, seen| {
+            let refuses = || Behaviour::Raw(Raw::new(400, "text/plain", ["no"]));
+            line(seen).map_or_else(refuses, Behaviour::Stream)
+        });
         let database = match on {
             On::Sqlite => None,
             On::Postgres => Some(TestDatabase::create().await),
@@ -126,7 +139,19 @@ impl House {
 
     /// Puts the same organisation in force with something added to its roles and its policy.
     pub async fn change(&self, roles: &str, policy: &str) {
-        let files = json!(std::collections::BTreeMap::from(files(roles, policy)));
+        self.put(json!(std::collections::BTreeMap::from(files(roles, policy)))).await;
+    }
+
+    /// Puts the same organisation in force without one of its agents at work.
+    pub async fn dismiss(&self, agent: &str) {
+        let mut files = std::collections::BTreeMap::from(files("", ""));
+        let at_work = format!("  {agent}: {{role: {agent}}}");
+        let dismissed = format!("  {agent}: {{role: {agent}, active: false}}");
+        files.entry("roles.yaml").and_modify(|it| *it = it.replace(&at_work, &dismissed));
+        self.put(json!(files)).await;
+    }
+
+    async fn put(&self, files: Value) {
         let request = self.server.operator().request(reqwest::Method::PUT, "/api/org");
         let changed = crate::harness::answer(request.json(&json!({"files": files}))).await;
         assert_eq!(changed.status, 200, "{changed:?}");
@@ -165,11 +190,12 @@ impl House {
 }
 
 /// The organisation's files, with something added to two of them.
-fn files(roles: &str, policy: &str) -> [(&'static str, String); 3] {
+fn files(roles: &str, policy: &str) -> [(&'static str, String); 4] {
     [
         ("roles.yaml", format!("{ROLES}{roles}")),
         ("tools.yaml", TOOLS.to_owned()),
         ("policy.yaml", format!("{POLICY}{policy}")),
+        ("groups.yaml", GROUPS.to_owned()),
     ]
 }
 
@@ -232,17 +258,31 @@ impl Caller {
 }
 
 /// The next line of the script that the first thing said is: its batches, and when they are all
-/// made, the results.
-fn line(seen: &Seen) -> Said {
+/// made, the results. `None`: it is to fail.
+fn line(seen: &Seen) -> Option<Said> {
     let messages = seen.body["messages"].as_array().cloned().unwrap_or_default();
     let first = messages.iter().find(|it| it["role"] == "user");
-    let script = first.and_then(|it| it["content"].as_str()).unwrap_or_default();
-    let batches: Vec<Vec<(String, Value)>> = serde_json::from_str(script).unwrap_or_default();
+    let first = first.and_then(|it| it["content"].as_str()).unwrap_or_default();
+    let script: Value = first
+        .split("\n\n")
+        .next()
+        .map_or(Value::Null, |it| serde_json::from_str(it).unwrap_or_default());
+    // In a group each member has lines of its own: calls to make, and words to say after them.
+    let member = first.rsplit_once("It is your turn, ").map(|it| it.1.trim_end_matches('.'));
+    let (script, said) = match member.map(|it| &script[it]) {
+        Some(lines) if lines["fails"] == true => return None,
+        Some(lines) => (lines["calls"].clone(), lines["say"].as_str().map(str::to_owned)),
+        None => (script, None),
+    };
+    let batches: Vec<Vec<(String, Value)>> = serde_json::from_value(script).unwrap_or_default();
     let made = messages.iter().filter(|it| it["tool_calls"].is_array()).count();
     let heard = messages.iter().filter(|it| it["role"] == "user").skip(1);
     let heard: Vec<&str> = heard.filter_map(|it| it["content"].as_str()).collect();
-    match batches.get(made) {
-        None => Said::text(format!("done {}", heard.join("|")).trim()),
+    Some(match batches.get(made) {
+        None => match said {
+            Some(said) => Said::text(&said),
+            None => Said::text(format!("done {}", heard.join("|")).trim()),
+        },
         Some(batch) => {
             let said = batch.iter().fold(Said::text("I shall"), |said, (tool, arguments)| {
                 let text = arguments.as_str().map_or(arguments.to_string(), str::to_owned);
@@ -250,5 +290,5 @@ fn line(seen: &Seen) -> Said {
             });
             Said { fragment: 1 << 16, ..said.with_ids(&format!("b{made}")) }
         }
-    }
+    })
 }

@@ -1,5 +1,6 @@
 //! A run's first event on PostgreSQL: one statement, one round trip.
 
+use deadpool_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
@@ -42,55 +43,20 @@ impl Postgres {
         key: Option<IdempotencyKey>,
     ) -> Result<CreateOutcome, StoreError> {
         let mut client = self.pool.get().await?;
-        let caller = key.as_ref().map(|it| it.caller.as_str());
-        let name = key.as_ref().map(|it| it.key.as_str());
-        let request = key.as_ref().map(|it| it.request_sha256.as_slice());
-        let seqs: Vec<i64> = change.events.iter().map(|it| it.seq).collect();
-        let kinds: Vec<&str> = change.events.iter().map(|it| it.kind).collect();
-        let bodies: Vec<&str> = change.events.iter().map(|it| &*it.body).collect();
-        let subscribers: Vec<&str> = change.notices.iter().map(|it| &*it.subscriber).collect();
-        let told_seqs: Vec<i64> = change.notices.iter().map(|it| it.seq).collect();
-        let topics: Vec<&str> = change.notices.iter().map(|it| it.topic).collect();
-        let params: [&(dyn ToSql + Sync); 22] = [
-            &caller,
-            &name,
-            &request,
-            &change.run,
-            &change.at,
-            &birth.org,
-            &birth.user,
-            &birth.agent,
-            &birth.role,
-            &birth.group,
-            &birth.project,
-            &birth.session_key,
-            &birth.parent,
-            &birth.delegated,
-            &birth.input,
-            &change.next,
-            &seqs,
-            &kinds,
-            &bodies,
-            &subscribers,
-            &told_seqs,
-            &topics,
-        ];
         let made = if change.audit.is_empty() {
-            let statement = client.prepare_cached(CREATE).await?;
-            client.query_opt(&statement, &params).await?
+            make(&client, &change, &birth, key.as_ref()).await?
         } else {
             let transaction = client.transaction().await?;
-            let statement = transaction.prepare_cached(CREATE).await?;
-            let made = transaction.query_opt(&statement, &params).await?;
-            if made.is_some() {
+            let made = make(&transaction, &change, &birth, key.as_ref()).await?;
+            if made {
                 extend(&transaction, &change.audit).await?;
             }
             transaction.commit().await?;
             made
         };
         match (made, key) {
-            (Some(_), _) | (None, None) => Ok(CreateOutcome::Created),
-            (None, Some(key)) => {
+            (true, _) | (false, None) => Ok(CreateOutcome::Created),
+            (false, Some(key)) => {
                 let row = client
                     .query_one(
                         "SELECT request_sha256, run_id FROM idempotency_keys WHERE caller = $1 AND key = $2",
@@ -102,4 +68,48 @@ impl Postgres {
             }
         }
     }
+}
+
+/// Makes a run, unless its key was used before.
+pub(super) async fn make(
+    client: &impl GenericClient,
+    change: &Prepared,
+    birth: &Birth,
+    key: Option<&IdempotencyKey>,
+) -> Result<bool, StoreError> {
+    let caller = key.map(|it| it.caller.as_str());
+    let name = key.map(|it| it.key.as_str());
+    let request = key.map(|it| it.request_sha256.as_slice());
+    let seqs: Vec<i64> = change.events.iter().map(|it| it.seq).collect();
+    let kinds: Vec<&str> = change.events.iter().map(|it| it.kind).collect();
+    let bodies: Vec<&str> = change.events.iter().map(|it| &*it.body).collect();
+    let subscribers: Vec<&str> = change.notices.iter().map(|it| &*it.subscriber).collect();
+    let told_seqs: Vec<i64> = change.notices.iter().map(|it| it.seq).collect();
+    let topics: Vec<&str> = change.notices.iter().map(|it| it.topic).collect();
+    let params: [&(dyn ToSql + Sync); 22] = [
+        &caller,
+        &name,
+        &request,
+        &change.run,
+        &change.at,
+        &birth.org,
+        &birth.user,
+        &birth.agent,
+        &birth.role,
+        &birth.group,
+        &birth.project,
+        &birth.session_key,
+        &birth.parent,
+        &birth.delegated,
+        &birth.input,
+        &change.next,
+        &seqs,
+        &kinds,
+        &bodies,
+        &subscribers,
+        &told_seqs,
+        &topics,
+    ];
+    let statement = client.prepare_cached(CREATE).await?;
+    Ok(client.query_opt(&statement, &params).await?.is_some())
 }

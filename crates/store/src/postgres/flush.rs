@@ -77,7 +77,7 @@ pub(crate) async fn flush_loop(
     }
 }
 
-type Verdicts = HashMap<Uuid, Verdict>;
+pub(super) type Verdicts = HashMap<Uuid, Verdict>;
 
 /// Tries again while the database is away. A flush that broke off may have been committed: what
 /// is found in the log, word for word, was.
@@ -112,9 +112,9 @@ async fn try_flush(
     let mut client = pool.get().await?;
     let mut verdicts = Verdicts::new();
     let all: Vec<&Prepared> = changes.iter().collect();
-    let appended = match all.iter().any(|it| !it.audit.is_empty()) {
+    let appended = match all.iter().any(|it| !it.audit.is_empty() || it.orphans()) {
         false => send(&client, &all).await?,
-        true => send_audited(&mut client, &all).await?,
+        true => send_with_more(&mut client, &all).await?,
     };
     for run in appended {
         verdicts.insert(run, Verdict::Appended);
@@ -144,7 +144,7 @@ async fn try_flush(
 
 /// Whether the log holds the change, and the writer still has the lease that it wrote under:
 /// another worker may have written the same words in the same place.
-async fn is_in_log(
+pub(super) async fn is_in_log(
     client: &deadpool_postgres::Object,
     change: &Prepared,
 ) -> Result<bool, StoreError> {
@@ -168,18 +168,41 @@ async fn is_in_log(
     Ok(true)
 }
 
-/// The same in one transaction with the audit's entries: those of the runs that it was appended
-/// to, so that whoever finds a change in the log knows that its entries are in the chain.
-async fn send_audited(
+/// The same in one transaction with the audit's entries and the orphans: those of the runs that it
+/// was appended to, so that whoever finds a change in the log knows that all of it took place.
+async fn send_with_more(
     client: &mut deadpool_postgres::Object,
     changes: &[&Prepared],
 ) -> Result<Vec<Uuid>, StoreError> {
     let transaction = client.transaction().await?;
     let appended = send(&transaction, changes).await?;
-    let audited = changes.iter().filter(|it| appended.contains(&it.run));
-    extend(&transaction, audited.flat_map(|it| &it.audit)).await?;
+    let made: Vec<&Prepared> =
+        changes.iter().copied().filter(|it| appended.contains(&it.run)).collect();
+    orphan(&transaction, &made).await?;
+    extend(&transaction, made.into_iter().flat_map(|it| &it.audit)).await?;
     transaction.commit().await?;
     Ok(appended)
+}
+
+/// Notes the runs that nobody waits for any longer.
+pub(super) async fn orphan(
+    client: &impl GenericClient,
+    changes: &[&Prepared],
+) -> Result<(), StoreError> {
+    let parents: Vec<Uuid> = changes.iter().filter(|it| it.ends_badly).map(|it| it.run).collect();
+    let children: Vec<Uuid> = changes.iter().flat_map(|it| it.abandoned.clone()).collect();
+    if parents.is_empty() && children.is_empty() {
+        return Ok(());
+    }
+    let statement = client
+        .prepare_cached(
+            "INSERT INTO orphans (run_id)
+             SELECT id FROM runs WHERE parent_run_id = ANY($1) AND ended_at IS NULL
+             UNION SELECT unnest($2::uuid[]) ON CONFLICT DO NOTHING",
+        )
+        .await?;
+    client.execute(&statement, &[&parents, &children]).await?;
+    Ok(())
 }
 
 /// Heads and events: all that a step in the middle of a run touches.
@@ -224,7 +247,10 @@ const MOVES: &str = ", moved AS (
   )";
 
 /// Sends one statement for all; answers which runs it was appended to.
-async fn send(client: &impl GenericClient, changes: &[&Prepared]) -> Result<Vec<Uuid>, StoreError> {
+pub(super) async fn send(
+    client: &impl GenericClient,
+    changes: &[&Prepared],
+) -> Result<Vec<Uuid>, StoreError> {
     let heads = |get: fn(&Prepared) -> i64| changes.iter().map(|it| get(it)).collect::<Vec<i64>>();
     let runs: Vec<Uuid> = changes.iter().map(|it| it.run).collect();
     let lines = || changes.iter().flat_map(|it| it.events.iter().map(move |line| (it, line)));

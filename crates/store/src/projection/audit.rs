@@ -3,8 +3,8 @@
 
 use chancery_domain::audit::{Entry, kind};
 use chancery_domain::event::{
-    Actor, Answer, CallEnded, CallRefused, Decision, Event, PermissionDecided, PermissionRequested,
-    Proposal,
+    Actor, Answer, CallEnded, CallRefused, ChildSpawned, Decision, Event, Member,
+    PermissionDecided, PermissionRequested, Proposal,
 };
 use chancery_domain::history::Change;
 use chancery_domain::id::AuditId;
@@ -13,9 +13,18 @@ use serde_json::json;
 
 pub(super) fn of(change: &Change) -> Vec<Entry> {
     let mut entries = Vec::new();
-    for (seq, event) in (change.expected_seq() + 1..).zip(change.events()) {
-        let about = About { change, seq };
+    for (seq, event, speaker) in change.spoken_by() {
+        let about = About { change, seq, speaker };
         match event {
+            Event::UserSpoke(it) if change.created().room.is_some() => {
+                let said = json!({"text": it.text, "to": it.to});
+                let spoke = about.entry(0, kind::PERSON_SPOKE, &it.by);
+                entries.push(Entry { detail: said, ..spoke });
+            }
+            Event::WrapUpAsked(it) => entries.push(about.entry(0, kind::WRAPUP_REQUESTED, &it.by)),
+            Event::PauseAsked(it) => entries.push(about.entry(0, kind::PAUSE_REQUESTED, &it.by)),
+            Event::Unpaused(it) => entries.push(about.entry(0, kind::RUN_UNPAUSED, &it.by)),
+            Event::ChildSpawned(it) => entries.push(about.spawned(it)),
             Event::Cancelled(it) => entries.push(about.entry(0, kind::RUN_CANCELLED, &it.by)),
             Event::BatchProposed(it) => {
                 let spoken = (0..).zip(&it.calls).filter(|(_, it)| it.ruling != Ruling::Allow);
@@ -40,17 +49,37 @@ pub(super) fn of(change: &Change) -> Vec<Entry> {
 struct About<'a> {
     change: &'a Change,
     seq: u64,
+    /// Who has the floor.
+    speaker: Member,
 }
 
 impl About<'_> {
     fn entry(&self, ordinal: u32, kind: &'static str, by: &Actor) -> Entry {
         let run = self.change.run();
         let id = AuditId::of_event(run, self.seq, ordinal);
-        Entry::of_run(id, kind, by.clone(), run, self.change.created())
+        Entry {
+            agent: Some(self.speaker.agent.clone()),
+            role: Some(self.speaker.role.clone()),
+            ..Entry::of_run(id, kind, by.clone(), run, self.change.created())
+        }
     }
 
     fn agent(&self) -> Actor {
-        Actor::Agent(self.change.created().agent.clone())
+        Actor::Agent(self.speaker.agent.clone())
+    }
+
+    fn spawned(&self, it: &ChildSpawned) -> Entry {
+        let child = self.change.children().iter().find(|child| child.run() == it.child);
+        Entry {
+            reference: Some(it.child.to_string()),
+            detail: json!({
+                "tool_call_id": it.call,
+                "group": it.group,
+                "chosen": it.chosen,
+                "delegated": child.and_then(|it| it.created().delegated.as_ref()),
+            }),
+            ..self.entry(0, kind::CHILD_SPAWNED, &self.agent())
+        }
     }
 
     fn proposal(&self, place: u32, it: &Proposal) -> Entry {

@@ -1,6 +1,8 @@
 //! What an append changes of what people are asked: rows of permissions and standing rules.
 
-use chancery_domain::event::{Actor, Answer, Call, Created, Event, PermissionDecided, Request};
+use chancery_domain::event::{
+    Actor, Answer, Call, Created, Event, Member, PermissionDecided, Request,
+};
 use chancery_domain::history::Change;
 use chancery_domain::id::MessageId;
 use chancery_domain::policy::{Reason, Ruling};
@@ -90,7 +92,7 @@ impl GateMoves {
     pub(crate) fn of(change: &Change) -> Result<GateMoves, StoreError> {
         let created = change.created();
         let mut moves = GateMoves::default();
-        for event in change.events() {
+        for (_, event, speaker) in change.spoken_by() {
             match event {
                 Event::BatchProposed(batch) => {
                     for it in &batch.calls {
@@ -99,21 +101,21 @@ impl GateMoves {
                         {
                             let body = AskedBody {
                                 message: batch.message,
-                                role: created.role.0.clone(),
+                                role: speaker.role.0.clone(),
                                 group: created.group.as_ref().map(|it| it.0.clone()),
                                 words: batch.text.clone(),
                                 call: (*it.call).clone(),
                                 reasons: it.reasons.clone(),
                                 request: (**request).clone(),
                             };
-                            moves.asked.push(asked(created, it.ruling, &body)?);
+                            moves.asked.push(asked(created, &speaker, it.ruling, &body)?);
                         }
                     }
                 }
                 Event::PermissionRequested(it) => {
                     let body = AskedBody {
                         message: it.message,
-                        role: created.role.0.clone(),
+                        role: speaker.role.0.clone(),
                         group: created.group.as_ref().map(|it| it.0.clone()),
                         words: String::new(),
                         call: Call {
@@ -124,7 +126,7 @@ impl GateMoves {
                         reasons: it.reasons.clone(),
                         request: (*it.request).clone(),
                     };
-                    moves.asked.push(asked(created, it.ruling, &body)?);
+                    moves.asked.push(asked(created, &speaker, it.ruling, &body)?);
                 }
                 Event::PermissionDecided(it) => {
                     moves.decided.push(decided(it)?);
@@ -132,7 +134,7 @@ impl GateMoves {
                         moves.made.push(RuleMade {
                             id: remember.rule.0,
                             user: storable(created.user.as_str()),
-                            agent: storable(created.agent.as_str()),
+                            agent: storable(speaker.agent.as_str()),
                             scope: remember.scope.as_str(),
                             tool: storable(&remember.tool),
                             signature: storable(&remember.signature),
@@ -156,13 +158,18 @@ impl GateMoves {
     }
 }
 
-fn asked(created: &Created, ruling: Ruling, body: &AskedBody) -> Result<Asked, StoreError> {
+fn asked(
+    created: &Created,
+    speaker: &Member,
+    ruling: Ruling,
+    body: &AskedBody,
+) -> Result<Asked, StoreError> {
     let request = &body.request;
     Ok(Asked {
         id: request.id.0,
         call: storable(body.call.id.as_str()),
         user: storable(created.user.as_str()),
-        agent: storable(created.agent.as_str()),
+        agent: storable(speaker.agent.as_str()),
         tool: storable(&body.call.tool),
         ruling: ruling.as_str(),
         risk: request.risk.map(|it| it.as_str()),

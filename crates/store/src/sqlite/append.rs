@@ -40,7 +40,7 @@ impl Sqlite {
     }
 }
 
-fn append(connection: &Connection, change: &Prepared) -> rusqlite::Result<Verdict> {
+pub(super) fn append(connection: &Connection, change: &Prepared) -> rusqlite::Result<Verdict> {
     let moved = connection
         .prepare_cached(
             "UPDATE heads SET seq = ?2, input_tokens = input_tokens + ?3, output_tokens = output_tokens + ?4
@@ -62,7 +62,7 @@ fn append(connection: &Connection, change: &Prepared) -> rusqlite::Result<Verdic
     Ok(Verdict::Appended)
 }
 
-fn stale(connection: &Connection, run: Uuid) -> rusqlite::Result<Verdict> {
+pub(super) fn stale(connection: &Connection, run: Uuid) -> rusqlite::Result<Verdict> {
     let head = connection
         .prepare_cached("SELECT seq, attempt FROM heads WHERE run_id = ?1")?
         .query_row([run.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))
@@ -109,6 +109,9 @@ fn project(connection: &Connection, change: &Prepared) -> rusqlite::Result<()> {
                 moved.ended.then_some(change.at),
             ])?;
     }
+    if change.orphans() {
+        orphan(connection, change)?;
+    }
     match change.queue {
         QueueMove::Stay => {}
         QueueMove::Enter => {
@@ -137,6 +140,23 @@ fn project(connection: &Connection, change: &Prepared) -> rusqlite::Result<()> {
     Ok(())
 }
 
+fn orphan(connection: &Connection, change: &Prepared) -> rusqlite::Result<()> {
+    if change.ends_badly {
+        connection
+            .prepare_cached(
+                "INSERT INTO orphans (run_id) SELECT id FROM runs
+                 WHERE parent_run_id = ?1 AND ended_at IS NULL ON CONFLICT DO NOTHING",
+            )?
+            .execute([change.run.as_bytes()])?;
+    }
+    for child in &change.abandoned {
+        connection
+            .prepare_cached("INSERT INTO orphans (run_id) VALUES (?1) ON CONFLICT DO NOTHING")?
+            .execute([child.as_bytes()])?;
+    }
+    Ok(())
+}
+
 fn tell(connection: &Connection, change: &Prepared) -> rusqlite::Result<()> {
     for told in &change.notices {
         connection
@@ -154,7 +174,7 @@ fn tell(connection: &Connection, change: &Prepared) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn create(
+pub(super) fn create(
     connection: &Connection,
     change: &Prepared,
     birth: &Birth,

@@ -171,7 +171,7 @@ impl Fact {
             Fact::Started => Started {}.into(),
             Fact::Proposed => proposed(plan),
             Fact::Spoke => {
-                UserSpoke { message: MESSAGE, text: "wait".to_owned(), by: ada() }.into()
+                UserSpoke { message: MESSAGE, text: "wait".to_owned(), by: ada(), to: None }.into()
             }
             Fact::Decided { question, how } => PermissionDecided {
                 call: call_id(question.call),

@@ -268,7 +268,7 @@ fn from_outside(plan: &Plan, log: &[Fact], ended: bool) -> Result<(), String> {
         other => return Err(format!("cancelled: {other:?}")),
     }
     let message = MessageId(Uuid::from_u128(9));
-    match command::speak(fold(plan, log)?, message, "wait".to_owned(), ada()) {
+    match command::speak(fold(plan, log)?, message, "wait".to_owned(), None, ada()) {
         Ok(Effect::Record(history)) if !ended => same(plan, Fact::Spoke, &history),
         Err(Refusal::Ended(_)) if ended => Ok(()),
         other => Err(format!("spoken to: {other:?}")),

@@ -59,6 +59,7 @@ impl Load {
             models: Arc::new(models),
             limits: Limits { concurrency, ..Limits::default() },
             terms: Terms::default(),
+            escalation: Default::default(),
         };
         let workers = Workers::start(parts).await?;
         Ok(Load { store, workers, model })
@@ -141,6 +142,9 @@ async fn create(store: &Store, input: &str) -> anyhow::Result<RunId> {
         group: None,
         session_key: None,
         parent: None,
+        ancestors: Vec::new(),
+        room: None,
+        persons_words: Vec::new(),
         delegated: None,
         input: input.to_owned(),
         by: Actor::System,

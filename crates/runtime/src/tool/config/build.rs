@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::super::command::{Command, Template};
 use super::super::files::{ReadFile, Workspace, WriteFile};
+use super::super::group::{Conclude, EscalateToGroup, ListAvailableGroups};
 use super::super::mcp::{ConnectError, Endpoint, Server, resolve};
 use super::super::process::Program;
 use super::super::wait_for_signal::WaitForSignal;
@@ -92,21 +93,31 @@ pub async fn build(config: &ToolsConfig, place: &Place) -> Result<(Tools, Report
 
 /// The tools that are known without asking anybody, each with the schema of its arguments.
 pub fn schemas(config: &ToolsConfig) -> Vec<(String, Value)> {
-    let built_in = [ReadFile::spec(), WriteFile::spec(), WaitForSignal::spec()];
+    let built_in = [
+        ReadFile::spec(),
+        WriteFile::spec(),
+        WaitForSignal::spec(),
+        EscalateToGroup::spec(),
+        ListAvailableGroups::spec(),
+        Conclude::spec(),
+    ];
     let built_in = built_in.into_iter().map(|it| (it.name, it.parameters));
     let commands = config.commands.iter().map(|(name, it)| (name.clone(), it.parameters.clone()));
     built_in.chain(commands).collect()
 }
 
-fn built_in(config: &ToolsConfig, workspace: &Arc<Workspace>) -> [Arc<dyn Tool>; 3] {
+fn built_in(config: &ToolsConfig, workspace: &Arc<Workspace>) -> Vec<Arc<dyn Tool>> {
     let changed = |mut spec: ToolSpec| {
         config.tools.apply(&mut spec);
         spec
     };
-    [
+    vec![
         Arc::new(ReadFile::new(changed(ReadFile::spec()), workspace.clone())),
         Arc::new(WriteFile::new(changed(WriteFile::spec()), workspace.clone())),
         Arc::new(WaitForSignal::new(changed(WaitForSignal::spec()))),
+        Arc::new(EscalateToGroup::new(changed(EscalateToGroup::spec()))),
+        Arc::new(ListAvailableGroups::new(changed(ListAvailableGroups::spec()))),
+        Arc::new(Conclude::new(changed(Conclude::spec()))),
     ]
 }
 
@@ -261,6 +272,10 @@ mod tests {
         build(&config, &Place::here(&dir.join("ws"), dir)).await
     }
 
+    fn built_in_count() -> usize {
+        schemas(&ToolsConfig::default()).len()
+    }
+
     #[tokio::test]
     async fn a_file_becomes_tools() {
         let dir = tempfile::tempdir().unwrap();
@@ -271,8 +286,7 @@ commands:
           parameters: {type: object, properties: {name: {type: string}}, required: [name]}}
 "#;
         let (tools, report) = built(text, dir.path()).await.unwrap();
-        let names: Vec<_> = tools.specs().map(|it| &*it.name).collect();
-        assert_eq!(names, ["greet", "read_file", "wait_for_signal", "write_file"]);
+        assert_eq!(tools.specs().count(), built_in_count() + 1);
         assert!(tools.spec("greet").unwrap().idempotent);
         assert!(!tools.spec("read_file").unwrap().supports_parallel);
         assert_eq!(report.warnings.len(), 1, "{:?}", report.warnings);
@@ -318,7 +332,7 @@ mcp:
   gone: {command: [no-such-program-anywhere]}
 "#;
         let (tools, report) = built(text, dir.path()).await.unwrap();
-        assert_eq!(tools.specs().count(), 3);
+        assert_eq!(tools.specs().count(), built_in_count());
         let states: Vec<_> =
             report.servers.iter().map(|it| (it.name(), it.status().state)).collect();
         let misconfigured = |why: &str| mcp::State::Misconfigured { why: why.to_owned() };
