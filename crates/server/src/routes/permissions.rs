@@ -22,11 +22,11 @@ use crate::access::Caller;
 use crate::error::{ApiError, Result};
 use crate::extract::{Body, Params, bad_request, check_depth, check_text};
 use crate::router::App;
+use crate::paging;
 use crate::routes::authorize::Said;
 use crate::routes::runs::record;
 use crate::view;
 
-const LIST_MAX: u32 = 200;
 const COMMENT_MAX: usize = 4000;
 /// Nobody follows a chain further, and no run may have one.
 const CHAIN_MAX: usize = 32;
@@ -65,11 +65,10 @@ pub async fn list(
         user: caller.asked_for(&app)?,
         after: after.map_err(|it| wrong("cursor", &it))?,
     };
-    let limit = params.limit.unwrap_or(50).clamp(1, LIST_MAX);
-    let mut rows = app.store.permissions(&filter, limit + 1).await?;
-    let more = rows.len() > limit as usize;
-    rows.truncate(limit as usize);
-    let next_cursor = rows.last().filter(|_| more).map(|it| it.id.to_string());
+    let limit = paging::limit(params.limit);
+    let rows = app.store.permissions(&filter, limit + 1).await?;
+    let Json(Page { items: rows, next_cursor }) =
+        paging::page(rows, limit, |it| it.id.to_string(), |it| it);
     let mut items = Vec::with_capacity(rows.len());
     for row in rows {
         items.push(shown(&app, row).await?);
