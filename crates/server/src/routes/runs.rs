@@ -315,7 +315,10 @@ fn created(app: &App, caller: &Caller, body: &CreateRun) -> Result<Created> {
         group: None,
         session_key: body.session_key.clone().map(SessionKey),
         parent: None,
-        delegated: body.delegated_permissions.clone().map(view::bounds),
+        delegated: body
+            .delegated_permissions
+            .clone()
+            .map(|it| authority.policy().given(&view::bounds(it))),
         input: body.input.clone(),
         by: caller.actor(),
         org_version: authority.org().version,
