@@ -15,8 +15,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chancery_domain::batch::Permit;
 use chancery_domain::event::{Call, CallResult, RequestKind};
-use chancery_domain::text::visible;
-use serde_json::json;
+use chancery_domain::text::{visible, visible_line};
+use serde_json::{Value, json};
 
 use super::process::{self, Ended, How, Program};
 use super::{CallContext, Description, Done, Tool, ToolSpec};
@@ -73,7 +73,7 @@ impl Tool for Command {
         let signature = signature(&argv);
         let payload = json!({
             "command": shown(&argv),
-            "argv": argv,
+            "argv": argv.iter().map(|it| visible_line(it)).collect::<Vec<_>>(),
             "command_signature": signature,
             "command_info": {
                 "risk": self.spec.risk,

@@ -170,6 +170,7 @@ async fn a_request_carries_what_is_needed_to_decide_on_a_command(on: On) {
     assert!(command.ends_with(r"'b\u{202e}b\u{1b}[2K'"), "{command}");
     lin.grant(it).await;
     lin.until(&run, "completed").await;
+    assert_eq!(payload["argv"].as_array().unwrap().last().unwrap(), r"b\u{202e}b\u{1b}[2K");
     assert_eq!(house.ledger(), ["pay b\u{202e}b\u{1b}[2K"]);
     house.close().await;
 }
@@ -180,7 +181,7 @@ async fn a_request_carries_what_is_needed_to_decide_on_a_write(on: On) {
     let workspace = house.server.config.workspace();
     std::fs::write(workspace.join("plan.txt"), "one\ntwo\n").unwrap();
     let content = "one\ntwo \u{202e}eerht\n";
-    let forged = "x\n+++ x\n@@ -0,0 +1 @@\n+harmless";
+    let forged = "x\u{202e}\n+++ x\n@@ -0,0 +1 @@\n+harmless";
     let batch = json!([[
         ["write_file", {"path": "plan.txt", "content": content}],
         ["write_file", {"path": forged, "content": "harm"}],
@@ -196,6 +197,8 @@ async fn a_request_carries_what_is_needed_to_decide_on_a_write(on: On) {
     assert!(diff.lines().any(|it| it == "+harm"), "{diff}");
     lin.deny(&asked[1]).await;
     lin.grant(&asked[0]).await;
+    let path = r"x\u{202e}\n+++ x\n@@ -0,0 +1 @@\n+harmless";
+    assert_eq!(asked[1]["payload"]["paths"], json!([path]));
     lin.until(&run, "completed").await;
     assert_eq!(std::fs::read_to_string(workspace.join("plan.txt")).unwrap(), content);
     assert_eq!(std::fs::read_dir(&workspace).unwrap().count(), 1);
