@@ -97,8 +97,10 @@ pub async fn decide(
     Body(body): Body<Decide>,
 ) -> Result<Json<Permission>> {
     let row = visible(&app, &caller, &id).await?;
-    caller.check_decides(&app, &row)?;
-    let reply = reply(&app, &row, body)?;
+    caller.check_decides(&app, &row).await?;
+    // What is remembered ends by the clock that is asked whether it holds.
+    let now = app.store.now().await?;
+    let reply = reply(&app, &row, body, now)?;
     if let Some(arguments) = &reply.arguments {
         rule_on_edit(&app, &row, arguments).await?;
     }
@@ -138,7 +140,7 @@ pub async fn decidable(app: &App, caller: &Caller, run: &str, key: &WaitKey) -> 
     match asked {
         Some(request) => {
             let row = visible(app, caller, &request.id.to_string()).await?;
-            caller.check_decides(app, &row)?;
+            caller.check_decides(app, &row).await?;
             Ok(row.run)
         }
         None => seen.map(|row| row.id),

@@ -363,7 +363,7 @@ fn known_status(given: String) -> Result<String> {
     }
 }
 
-async fn one(app: &App, id: RunId) -> Result<Run> {
+pub async fn one(app: &App, id: RunId) -> Result<Run> {
     let row = app.store.run(id).await?;
     let row = row.ok_or_else(|| ApiError::NotFound { what: "run", id: id.to_string() })?;
     shown(app, row).await
