@@ -74,6 +74,11 @@ const RETRY_MAX: Duration = Duration::from_secs(60);
 const CALL_BACKOFF_MAX: Duration = Duration::from_secs(5);
 
 impl Server {
+/// The start of the name of every tool of a server.
+pub(super) fn prefix(server: &str) -> String {
+    format!("mcp__{server}__")
+}
+
     pub fn new(
         name: &str,
         endpoint: Result<Endpoint, ConnectError>,
@@ -98,7 +103,7 @@ impl Server {
 
     /// The start of the name of every tool that it has.
     pub fn prefix(&self) -> String {
-        format!("mcp__{}__", self.name)
+        prefix(&self.name)
     }
 
     pub fn status(&self) -> Status {

@@ -48,7 +48,8 @@ pub async fn change(
     let before = app.organisation.state();
     let digest = files.digest();
     let (version, loaded) = if params.check {
-        (None, load(files, mistakes).map_err(ApiError::Organisation)?.into())
+        let checked = app.organisation.check(files, mistakes);
+        (None, checked.map_err(ApiError::Organisation)?.into())
     } else {
         let state =
             app.organisation.change(files, mistakes, caller.actor(), OrgSource::Api).await?;

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::super::command::{Command, Template};
 use super::super::files::{ReadFile, Workspace, WriteFile};
-use super::super::mcp::{ConnectError, Endpoint, Server, resolve};
+use super::super::mcp::{ConnectError, Endpoint, Server, prefix, resolve};
 use super::super::process::Program;
 use super::super::wait_for_signal::WaitForSignal;
 use super::super::{Effect, Tool, ToolSpec, Tools};
@@ -49,6 +49,39 @@ const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// Every server is tried once before this returns; those that do not answer are tried again in
 /// the background, and their tools come when they do.
 pub async fn build(config: &ToolsConfig, place: &Place) -> Result<(Tools, Report), BuildError> {
+    let Local { mut tools, workspace, mut warnings } = local(config, place)?;
+    let servers = start_servers(config, place, workspace.path(), &mut tools).await;
+    for name in config.tools.0.keys() {
+        // Those of a server that is not there yet cannot be known.
+        if tools.spec(name).is_none() && !name.starts_with("mcp__") && !is_glob(name) {
+            warnings.push(format!("`tools` says something about `{name}`, which does not exist"));
+        }
+    }
+    Ok((tools, Report { warnings, servers }))
+}
+
+/// What building would come to, without starting anything: the same mistakes, and the tools with
+/// the places of those that servers would bring. The warnings name servers that could not be
+/// reached whatever they are.
+pub fn plan(config: &ToolsConfig, place: &Place) -> Result<(Tools, Vec<String>), BuildError> {
+    let Local { mut tools, workspace, mut warnings } = local(config, place)?;
+    for (name, given) in &config.mcp {
+        tools.later(&prefix(name));
+        if let Err(why) = endpoint(given, place, workspace.path()) {
+            warnings.push(format!("MCP server `{name}`: {why}"));
+        }
+    }
+    Ok((tools, warnings))
+}
+
+/// What is there without asking anybody.
+struct Local {
+    tools: Tools,
+    workspace: Arc<Workspace>,
+    warnings: Vec<String>,
+}
+
+fn local(config: &ToolsConfig, place: &Place) -> Result<Local, BuildError> {
     let workspace = Workspace::open(&place.workspace).map_err(|it| {
         BuildError(vec![format!("workspace `{}`: {it}", place.workspace.display())])
     })?;
@@ -76,16 +109,10 @@ pub async fn build(config: &ToolsConfig, place: &Place) -> Result<(Tools, Report
              `_`, none of these last at its ends"
         )
     }));
-    if !mistakes.is_empty() {
-        return Err(BuildError(mistakes));
-    }
-
-    let servers = start_servers(config, place, workspace.path(), &mut tools).await;
-    for name in config.tools.0.keys() {
-        // Those of a server that is not there yet cannot be known.
-        if tools.spec(name).is_none() && !name.starts_with("mcp__") && !is_glob(name) {
-            warnings.push(format!("`tools` says something about `{name}`, which does not exist"));
-        }
+    if mistakes.is_empty() {
+        Ok(Local { tools, workspace, warnings })
+    } else {
+        Err(BuildError(mistakes))
     }
     Ok((tools, Report { warnings, servers }))
 }
@@ -300,6 +327,9 @@ mcp: {a__b: {url: "http://x"}}
 
     #[tokio::test]
     async fn a_program_in_the_workspace_is_warned_of() {
+        let config = ToolsConfig::parse("tools.yaml", text).unwrap();
+        let planned = plan(&config, &Place::here(&dir.path().join("ws"), dir.path()));
+        assert_eq!(planned.unwrap_err(), BuildError(mistakes));
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(dir.path().join("ws")).unwrap();
         std::fs::write(dir.path().join("ws/pay"), "").unwrap();
@@ -323,6 +353,11 @@ mcp:
             report.servers.iter().map(|it| (it.name(), it.status().state)).collect();
         let misconfigured = |why: &str| mcp::State::Misconfigured { why: why.to_owned() };
         assert_eq!(
+        let config = ToolsConfig::parse("tools.yaml", text).unwrap();
+        let place = Place::here(&dir.path().join("ws"), dir.path());
+        let (planned, warnings) = plan(&config, &place).unwrap();
+        assert_eq!(planned.awaited(), ["mcp__both__", "mcp__gone__", "mcp__secret__"]);
+        assert_eq!(warnings.len(), 2, "{warnings:?}");
             states[0],
             ("both", misconfigured("a server has either a `command` or a `url`"))
         );
