@@ -20,6 +20,8 @@ mod deciding;
 mod delegation;
 #[path = "api/events.rs"]
 mod events;
+#[path = "api/far.rs"]
+mod far;
 #[path = "api/harness.rs"]
 mod harness;
 #[path = "api/house.rs"]

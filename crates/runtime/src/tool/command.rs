@@ -31,6 +31,8 @@ pub struct Command {
     pub(super) spec: ToolSpec,
     /// With its first element already the program's place.
     pub(super) template: Template,
+    /// As the operator wrote it: the same on every server, wherever its programs lie.
+    pub(super) definition: Value,
     pub(super) timeout: Duration,
     /// As the operator says, for those who are asked.
     pub(super) mutating: bool,
@@ -66,6 +68,10 @@ impl Tool for Command {
                 format!("command `{}` cannot be started: {error}", self.spec.name),
             ),
         })
+    }
+
+    fn definition(&self) -> Value {
+        self.definition.clone()
     }
 
     async fn describe(&self, call: &Call) -> Description {
@@ -189,6 +195,7 @@ mod tests {
                 supports_parallel: false,
             },
             template: Template::new(&argv, &parameters).unwrap(),
+            definition: Value::Null,
             timeout: Duration::from_millis(1500),
             mutating: true,
             network: false,

@@ -14,6 +14,7 @@ use chancery_runtime::authority::{Case, Given};
 use chancery_runtime::clock;
 use chancery_runtime::tool::config::Span;
 use chancery_store::permission::{PermissionFilter, PermissionRow};
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::IntoParams;
@@ -21,8 +22,8 @@ use utoipa::IntoParams;
 use crate::access::Caller;
 use crate::error::{ApiError, Result};
 use crate::extract::{Body, Params, bad_request, check_depth, check_text};
-use crate::router::App;
 use crate::paging;
+use crate::router::App;
 use crate::routes::authorize::Said;
 use crate::routes::runs::record;
 use crate::view;
@@ -147,7 +148,7 @@ pub async fn decidable(app: &App, caller: &Caller, run: &str, key: &WaitKey) -> 
     }
 }
 
-fn reply(app: &App, row: &PermissionRow, body: Decide) -> Result<Reply> {
+fn reply(app: &App, row: &PermissionRow, body: Decide, now: Timestamp) -> Result<Reply> {
     if let Some(comment) = &body.comment {
         check_text("comment", comment)?;
         if comment.chars().count() > COMMENT_MAX {
@@ -175,7 +176,7 @@ fn reply(app: &App, row: &PermissionRow, body: Decide) -> Result<Reply> {
             Decision::Supplied(CallResult::ok(text))
         }
     };
-    let remember = body.remember.map(|it| remembered(app, row, it)).transpose()?.flatten();
+    let remember = body.remember.map(|it| remembered(app, row, it, now)).transpose()?.flatten();
     if remember.is_some() && !grants {
         return Err(bad_request("a denial is not remembered: deny the tool instead".to_owned()));
     }
@@ -186,7 +187,12 @@ fn reply(app: &App, row: &PermissionRow, body: Decide) -> Result<Reply> {
     Ok(Reply { decision, comment: body.comment, arguments: body.arguments, remember })
 }
 
-fn remembered(app: &App, row: &PermissionRow, given: Remember) -> Result<Option<Remembered>> {
+fn remembered(
+    app: &App,
+    row: &PermissionRow,
+    given: Remember,
+    now: Timestamp,
+) -> Result<Option<Remembered>> {
     let (scope, expires_after) = match given {
         Remember::Scope(scope) => (scope, None),
         Remember::For(it) => (it.scope, it.expires_after),
@@ -212,7 +218,7 @@ fn remembered(app: &App, row: &PermissionRow, given: Remember) -> Result<Option<
         Some(given) => Span::try_from(Value::String(given))
             .map_err(|it| bad_request(format!("`expires_after`: {it}")))?,
     };
-    let expires_at = clock::now()
+    let expires_at = now
         .checked_add(expires_after.0.min(longest.0))
         .map_err(|it| bad_request(format!("`expires_after`: {it}")))?;
     let tool = row.call.tool.clone();

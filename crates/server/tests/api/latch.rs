@@ -18,6 +18,7 @@ on_both! {
     cancelled_while_parked_a_request_is_cancelled_and_a_decision_comes_too_late;
     a_denial_may_abort_the_batch;
 }
+    an_aborted_batch_says_what_had_run_by_then;
 
 async fn while_one_call_waits_no_call_of_the_batch_runs(on: On) {
     let house = House::open(on).await;
@@ -277,7 +278,36 @@ async fn a_denial_may_abort_the_batch(on: On) {
     lin.until(&run, "completed").await;
     assert_eq!(house.ledger(), [""; 0]);
     let results = house.results();
-    assert!(results[0].contains("denied") && results[2].contains("denied"), "{results:?}");
+    let said = "Another call of the same batch was denied, so this one did not run; no call of the \
+                batch was begun.";
+    assert!(results[0].contains(said) && results[2].contains(said), "{results:?}");
+    assert!(results[1].contains("User denied the request."), "{results:?}");
+    house.close().await;
+}
+
+/// Some of a batch may have run when a rule that has become stricter has the next call asked about
+/// again: whoever denies that ends the rest, and what is said of it is true.
+async fn an_aborted_batch_says_what_had_run_by_then(on: On) {
+    let house = House::with(on, |config| {
+        config.permissions =
+            serde_json::from_value(json!({"on_partial_deny": "abort_batch"})).unwrap();
+    })
+    .await;
+    let lin = house.lin().await;
+    let door =
+        house.server.holder(json!({"kind": "service", "name": "door", "approve": true})).await;
+    let batch = json!([[["note", {"to": "a"}], ["pay", {"to": "b"}], ["pay", {"to": "c"}]]]);
+    let (run, asked) = lin.asking("pa", batch).await;
+    assert_eq!(door.grant(&asked[0]).await.status, 200);
+    house.change("", "tools: {pay: require_human}\n").await;
+    assert_eq!(lin.grant(&asked[1]).await.status, 200);
+    let again = lin.asked_anew(&run).await;
+    assert_eq!(house.ledger(), ["note a"]);
+    assert_eq!(lin.deny(&again[0]).await.status, 200);
+    lin.until(&run, "completed").await;
+    assert_eq!(house.ledger(), ["note a"]);
+    let results = house.results();
+    assert!(results[0].contains("noted a"), "{results:?}");
     assert!(results[1].contains("User denied the request."), "{results:?}");
     house.close().await;
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use chancery_domain::policy::{Risk, is_glob};
 use futures_util::future::join_all;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::command::{Command, Template};
 use super::super::files::{ReadFile, Workspace, WriteFile};
@@ -89,7 +89,6 @@ fn local(config: &ToolsConfig, place: &Place) -> Result<Local, BuildError> {
     let mut tools = Tools::default();
     let mut mistakes = Vec::new();
     let mut warnings = Vec::new();
-
     for tool in built_in(config, &workspace) {
         if let Err(error) = tools.register(tool) {
             mistakes.push(error.to_string());
@@ -114,7 +113,6 @@ fn local(config: &ToolsConfig, place: &Place) -> Result<Local, BuildError> {
     } else {
         Err(BuildError(mistakes))
     }
-    Ok((tools, Report { warnings, servers }))
 }
 
 /// The tools that are known without asking anybody, each with the schema of its arguments.
@@ -175,9 +173,16 @@ fn command(
         supports_parallel: given.supports_parallel,
     };
     config.tools.apply(&mut spec);
+    let definition = json!({
+        "command": given.command,
+        "timeout": given.timeout.map(|it| it.0.as_millis()),
+        "mutating": given.mutating,
+        "network": given.network,
+    });
     Ok(Command {
         spec,
         template,
+        definition,
         timeout: given.timeout.map_or(COMMAND_TIMEOUT, |it| it.0),
         mutating: given.mutating,
         network: given.network,
@@ -276,7 +281,6 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use chancery_domain::event::CallResult;
-    use serde_json::json;
 
     use super::super::super::testing::context;
     use super::super::super::{Done, mcp};
@@ -323,13 +327,13 @@ mcp: {a__b: {url: "http://x"}}
 "#;
         let BuildError(mistakes) = built(text, dir.path()).await.unwrap_err();
         assert_eq!(mistakes.len(), 5, "{mistakes:#?}");
+        let config = ToolsConfig::parse("tools.yaml", text).unwrap();
+        let planned = plan(&config, &Place::here(&dir.path().join("ws"), dir.path()));
+        assert_eq!(planned.unwrap_err(), BuildError(mistakes));
     }
 
     #[tokio::test]
     async fn a_program_in_the_workspace_is_warned_of() {
-        let config = ToolsConfig::parse("tools.yaml", text).unwrap();
-        let planned = plan(&config, &Place::here(&dir.path().join("ws"), dir.path()));
-        assert_eq!(planned.unwrap_err(), BuildError(mistakes));
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(dir.path().join("ws")).unwrap();
         std::fs::write(dir.path().join("ws/pay"), "").unwrap();
@@ -349,15 +353,15 @@ mcp:
 "#;
         let (tools, report) = built(text, dir.path()).await.unwrap();
         assert_eq!(tools.specs().count(), 3);
-        let states: Vec<_> =
-            report.servers.iter().map(|it| (it.name(), it.status().state)).collect();
-        let misconfigured = |why: &str| mcp::State::Misconfigured { why: why.to_owned() };
-        assert_eq!(
         let config = ToolsConfig::parse("tools.yaml", text).unwrap();
         let place = Place::here(&dir.path().join("ws"), dir.path());
         let (planned, warnings) = plan(&config, &place).unwrap();
         assert_eq!(planned.awaited(), ["mcp__both__", "mcp__gone__", "mcp__secret__"]);
         assert_eq!(warnings.len(), 2, "{warnings:?}");
+        let states: Vec<_> =
+            report.servers.iter().map(|it| (it.name(), it.status().state)).collect();
+        let misconfigured = |why: &str| mcp::State::Misconfigured { why: why.to_owned() };
+        assert_eq!(
             states[0],
             ("both", misconfigured("a server has either a `command` or a `url`"))
         );

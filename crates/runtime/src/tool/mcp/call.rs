@@ -39,6 +39,15 @@ impl Tool for McpTool {
         &self.spec
     }
 
+    fn definition(&self) -> Value {
+        json!({
+            "server": self.server.name(),
+            "reached": self.server.definition(),
+            "tool": self.far_name,
+            "annotations": self.annotations,
+        })
+    }
+
     async fn describe(&self, _: &Call) -> Description {
         let payload = json!({
             "server": self.server.name(),
