@@ -8,12 +8,13 @@ use crate::house::{House, On, on_both};
 
 on_both! {
     each_of_the_four_policies_does_what_it_says;
+    a_capability_is_a_tools_own_or_is_given_to_it_by_its_name;
     what_a_person_must_be_asked_is_answered_by_a_person_each_time;
     where_there_is_an_approver_nobody_answers_for_themselves_what_a_person_must;
     a_rule_that_became_deny_still_denies_what_was_granted;
     a_rule_that_became_stricter_than_the_grant_asks_again;
-    a_pattern_of_the_policy_holds_for_every_tool_that_it_matches;
     a_tool_that_has_become_another_is_asked_about_again;
+    a_pattern_of_the_policy_holds_for_every_tool_that_it_matches;
     an_agent_that_was_dismissed_while_it_waited_does_nothing_more;
     edited_arguments_are_denied_with_reasons_where_the_rules_deny_by_now;
 }
@@ -46,6 +47,26 @@ async fn each_of_the_four_policies_does_what_it_says(on: On) {
     let denied = house.results().pop().unwrap();
     let words = ["PERMISSION_DENIED", "`burn`", "layer `capability`", "capabilities.arson"];
     assert!(words.iter().all(|it| denied.contains(it)), "{denied}");
+    house.close().await;
+}
+
+async fn a_capability_is_a_tools_own_or_is_given_to_it_by_its_name(on: On) {
+    let house = House::open(on).await;
+    let lin = house.lin().await;
+    // Nothing is configured of what `payer` calls: nobody is asked.
+    let run = lin.script("payer", json!([[["pay", {"to": "a"}], ["note", {"to": "b"}]]])).await;
+    lin.until(&run, "completed").await;
+    assert_eq!(house.ledger(), ["pay a", "note b"]);
+    let given = "tools:\n  note: {capabilities: [transfer]}\n  pay: {capabilities: [arson]}\n";
+    house.redefine("tools:\n", given).await;
+    let batch = json!([[["pay", {"to": "c"}], ["note", {"to": "d"}]]]);
+    let (run, asked) = lin.asking("payer", batch).await;
+    assert_eq!((asked.len(), &asked[0]["ruling"]), (1, &json!("require_human")));
+    assert_eq!(asked[0]["capabilities"], json!(["transfer"]));
+    lin.grant(&asked[0]).await;
+    lin.until(&run, "completed").await;
+    assert_eq!(house.ledger()[2..], ["note d"]);
+    assert!(house.results()[0].contains("capabilities.arson"), "{:?}", house.results());
     house.close().await;
 }
 
@@ -144,27 +165,6 @@ async fn a_rule_that_became_stricter_than_the_grant_asks_again(on: On) {
     house.close().await;
 }
 
-async fn a_pattern_of_the_policy_holds_for_every_tool_that_it_matches(on: On) {
-    let house = House::open(on).await;
-    house.change("", "tools: {\"no*\": require_human, \"*ploy\": deny}\n").await;
-    let lin = house.lin().await;
-    let (run, asked) =
-        lin.asking("pa", json!([[["note", {"to": "a"}], ["deploy", {"to": "b"}]]])).await;
-    assert_eq!((asked.len(), &asked[0]["ruling"]), (1, &json!("require_human")));
-    assert!(asked[0]["reasons"][0]["rule"].as_str().unwrap().starts_with("tools.no*"), "{asked:?}");
-    lin.grant(&asked[0]).await;
-    lin.until(&run, "completed").await;
-    assert_eq!(house.ledger(), ["note a"]);
-    let denied = house.results().pop().unwrap();
-    assert!(denied.contains("PERMISSION_DENIED") && denied.contains("tools.*ploy"), "{denied}");
-    house.close().await;
-}
-
-async fn an_agent_that_was_dismissed_while_it_waited_does_nothing_more(on: On) {
-    let house = House::open(on).await;
-    let lin = house.lin().await;
-    let (run, asked) =
-        lin.asking("narrow", json!([[["note", {"to": "a"}], ["pay", {"to": "b"}]]])).await;
 /// What somebody granted was a call of the tool that they were shown, through either door.
 async fn a_tool_that_has_become_another_is_asked_about_again(on: On) {
     let house = House::open(on).await;
@@ -205,6 +205,27 @@ async fn a_tool_that_has_become_another_is_asked_about_again(on: On) {
     house.close().await;
 }
 
+async fn a_pattern_of_the_policy_holds_for_every_tool_that_it_matches(on: On) {
+    let house = House::open(on).await;
+    house.change("", "tools: {\"no*\": require_human, \"*ploy\": deny}\n").await;
+    let lin = house.lin().await;
+    let (run, asked) =
+        lin.asking("pa", json!([[["note", {"to": "a"}], ["deploy", {"to": "b"}]]])).await;
+    assert_eq!((asked.len(), &asked[0]["ruling"]), (1, &json!("require_human")));
+    assert!(asked[0]["reasons"][0]["rule"].as_str().unwrap().starts_with("tools.no*"), "{asked:?}");
+    lin.grant(&asked[0]).await;
+    lin.until(&run, "completed").await;
+    assert_eq!(house.ledger(), ["note a"]);
+    let denied = house.results().pop().unwrap();
+    assert!(denied.contains("PERMISSION_DENIED") && denied.contains("tools.*ploy"), "{denied}");
+    house.close().await;
+}
+
+async fn an_agent_that_was_dismissed_while_it_waited_does_nothing_more(on: On) {
+    let house = House::open(on).await;
+    let lin = house.lin().await;
+    let (run, asked) =
+        lin.asking("narrow", json!([[["note", {"to": "a"}], ["pay", {"to": "b"}]]])).await;
     let request = house.server.operator().request(reqwest::Method::PUT, "/api/org");
     let gone =
         "extends: builtin\nroles: {narrow: {}}\nagents: {narrow: {role: narrow, active: false}}\n";
