@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use crate::audit::{Anchor, Entry, Verified};
 use crate::org::{Changed, NewOrg, Org, Tool, Version, VersionFiles};
 use crate::problem::Problem;
-use crate::run::{CreateRun, Event, Run, Signal, Speak, Tree};
+use crate::run::{CreateRun, Event, Run, Signal, Signalled, Speak, Tree};
 use crate::token::{MadeToken, NewToken, Token};
 use crate::{Health, Page};
 
@@ -76,7 +76,7 @@ impl Client {
         self.get(&Client::of_run(id, "/tree")).await
     }
 
-    pub async fn signal(&self, id: &str, signal: &Signal) -> Result<Run, ClientError> {
+    pub async fn signal(&self, id: &str, signal: &Signal) -> Result<Signalled, ClientError> {
         self.post(&Client::of_run(id, "/signal"), signal).await
     }
 

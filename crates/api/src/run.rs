@@ -132,6 +132,15 @@ pub struct Signal {
     pub payload: Value,
 }
 
+/// What everyone who may signal a run learns of it; whoever may read it gets the whole [`Run`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Signalled {
+    pub id: String,
+    pub status: String,
+    #[schema(required = true)]
+    pub waiting_for: Option<String>,
+}
+
 /// `POST /api/runs/{id}/messages`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

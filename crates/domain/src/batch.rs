@@ -70,6 +70,9 @@ struct Slot {
     retries: u32,
     /// Somebody said no, or nobody said yes in time.
     denied: bool,
+    begun: bool,
+    /// What its tool was when somebody said yes: the digest of its definition.
+    granted_as: Option<String>,
 }
 
 /// Where one call stands.
@@ -180,7 +183,7 @@ impl Gate {
                 }
                 _ => return Err(BatchError::NobodyAsked(call.id.clone())),
             };
-            slots.push(Slot { call: call.clone(), standing, retries: 0, denied: false });
+            slots.push(Slot::new(call.clone(), standing));
         }
         Ok(Gate::of(message, slots))
     }
@@ -195,6 +198,10 @@ impl Gate {
 }
 
 impl Slot {
+    fn new(call: Arc<Call>, standing: Standing) -> Slot {
+        Slot { call, standing, retries: 0, denied: false, begun: false, granted_as: None }
+    }
+
     fn asked(&self) -> bool {
         matches!(self.standing, Standing::Asked { .. })
     }
@@ -230,6 +237,7 @@ impl Batch<Open> {
             return Err(BatchError::NotAsked(call.clone()));
         }
         let recovers = request.kind == RequestKind::Recover;
+        let definition = request.definition_sha256.clone();
         let person = matches!(decided.by, Actor::User(_));
         let edits = decided.arguments.is_some() || decided.remember.is_some();
         match (&decided.decision, &decided.by) {
@@ -252,6 +260,7 @@ impl Batch<Open> {
             Decision::Denied => Standing::Refused(Refusal::Person),
             Decision::Expired => Standing::Refused(Refusal::Expired),
         };
+        slot.granted_as = definition;
         slot.denied |= matches!(decided.decision, Decision::Denied | Decision::Expired);
         if let Some(arguments) = &decided.arguments {
             Arc::make_mut(&mut slot.call).arguments = arguments.clone();
@@ -321,6 +330,17 @@ impl Batch<Settled> {
         }
     }
 
+    /// What the tool of a call was when the call was granted, if it was.
+    pub fn granted_as(&self, call: &CallId) -> Option<&str> {
+        let slot = self.slots.iter().find(|it| it.call.id == *call)?;
+        slot.granted_as.as_deref()
+    }
+
+    /// The calls that were begun, whatever became of them.
+    pub fn begun(&self) -> impl Iterator<Item = &Arc<Call>> {
+        self.slots.iter().filter(|it| it.begun).map(|it| &it.call)
+    }
+
     /// Whether somebody said no to a call of this batch, or nobody said yes in time.
     pub fn has_denied(&self) -> bool {
         self.slots.iter().any(|slot| slot.denied)
@@ -340,7 +360,7 @@ impl Batch<Settled> {
         let Standing::Cleared(clearance) = slot.standing else {
             return Err(BatchError::Standing(call.clone()));
         };
-        slot.standing = Standing::Started(clearance);
+        (slot.standing, slot.begun) = (Standing::Started(clearance), true);
         let permit = Permit { call: slot.call.clone(), message };
         Ok((self, permit))
     }

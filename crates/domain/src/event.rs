@@ -231,6 +231,10 @@ pub struct Request {
     pub capabilities: Vec<String>,
     /// Of the canonical form: what is granted is this call, not one like it.
     pub arguments_sha256: String,
+    /// Of its tool as it was when this was asked: what is granted is a call of that tool, not of
+    /// one that has taken its name since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition_sha256: Option<String>,
     /// What a remembered answer would cover. Absent: it cannot be remembered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,

@@ -14,6 +14,11 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
+/// The same on one line: breaks and tabs are spelt out too, so that one name cannot pass for two.
+pub fn visible_line(text: &str) -> String {
+    visible(text).replace('\n', "\\n").replace('\t', "\\t")
+}
+
 fn is_hidden(it: char) -> bool {
     match it {
         '\n' | '\t' => false,
@@ -41,5 +46,6 @@ mod tests {
         assert_eq!(visible("pay\u{202e}0001 ot"), "pay\\u{202e}0001 ot");
         assert_eq!(visible("a\u{200b}b\u{0}\u{1b}[31m\r"), "a\\u{200b}b\\u{0}\\u{1b}[31m\\u{d}");
         assert_eq!(visible("工资\n\tgrüße 👍"), "工资\n\tgrüße 👍");
+        assert_eq!(visible_line("a\n+b\t\u{202e}c"), "a\\n+b\\t\\u{202e}c");
     }
 }

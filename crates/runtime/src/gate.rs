@@ -11,18 +11,19 @@ use chancery_domain::batch::{Clearance, Refusal};
 use chancery_domain::event::{
     Answer, Call, CallResult, Created, Member, Proposal, Request, RequestKind,
 };
-use chancery_domain::id::{MessageId, RunId, WaitKey, permission_key};
-use chancery_domain::policy::{Delegation, Fitness, Reason, Ruling};
+use chancery_domain::id::{MessageId, RuleId, RunId, WaitKey, permission_key};
+use chancery_domain::policy::{Delegation, Fitness, Layer, Reason, Ruling};
 use chancery_store::StoreError;
 use chancery_store::rule::Wanted;
 use jiff::Timestamp;
+use metrics::counter;
 
 use crate::authority::{Authority, Case, Given, Judgment};
 use crate::journal::Journal;
 use crate::model::RawCall;
 use crate::rules::Literals;
 
-pub use request::{OnExpiry, OnPartialDeny, Terms, arguments_sha256};
+pub use request::{OnExpiry, OnPartialDeny, Terms};
 
 /// Where the gate stands: one run's batches under one version of the law.
 #[derive(Debug)]
@@ -58,7 +59,7 @@ impl Gatehouse<'_> {
     ) -> Result<Vec<Proposal>, StoreError> {
         let mut proposals = Vec::with_capacity(raw.len());
         for raw::Read { call, unfit } in raw::read(raw) {
-            let Judgment { ruling, reasons } = self.judge(&call, unfit.as_ref());
+            let Judgment { ruling, reasons } = self.first(&call, unfit.as_ref());
             let call = Arc::new(call);
             let answer =
                 if ruling.asks() { Some(self.answer(message, &call, ruling).await?) } else { None };
@@ -69,15 +70,34 @@ impl Gatehouse<'_> {
 
     /// Rules once more, with the law as it is now. Only ever stricter: what was refused stays
     /// refused, and what was cleared runs if its clearance still covers the ruling.
-    pub async fn again(&self, call: &Call, clearance: Clearance) -> Result<Again, StoreError> {
-        let Judgment { ruling, reasons } = self.judge(call, None);
+    ///
+    /// `granted_as` is what its tool was when it was granted: a grant is for no other tool, though
+    /// it has the same name.
+    pub async fn again(
+        &self,
+        call: &Call,
+        clearance: Clearance,
+        granted_as: Option<&str>,
+    ) -> Result<Again, StoreError> {
+        let Judgment { ruling, mut reasons } = self.authority.judge(self.case(call, None));
+        if ruling == Ruling::Deny {
+            return Ok(Again::Refuse(reasons));
+        }
+        let granted = matches!(clearance, Clearance::Granted { .. });
+        let is_now = self.authority.tools().definition_sha256(&call.tool);
+        if granted && granted_as.is_some_and(|it| Some(it) != is_now) {
+            let ruling = ruling.max(Ruling::RequireApproval);
+            reasons.insert(0, another_tool(&call.tool, ruling));
+            return Ok(Again::Ask { ruling, reasons });
+        }
         let covered = match (ruling, clearance) {
             (Ruling::Allow, _) => true,
-            (Ruling::Deny, _) => return Ok(Again::Refuse(reasons)),
             (_, Clearance::Granted { human: true }) => true,
             (Ruling::RequireApproval, Clearance::Granted { human: false }) => true,
-            (Ruling::RequireApproval, Clearance::Rule(rule)) => {
-                self.journal.rule_holds(rule, self.now).await?
+            // Not that rule alone: one that covers the call as it is now.
+            (Ruling::RequireApproval, Clearance::Rule(_)) => {
+                let request = self.request(call, ruling, WaitKey::from("")).await?;
+                self.rule_for(call, &request).await?.is_some()
             }
             _ => false,
         };
@@ -85,17 +105,26 @@ impl Gatehouse<'_> {
     }
 
     /// Puts the question together that a person is asked about a call.
-    pub async fn request(&self, call: &Call, ruling: Ruling, key: WaitKey) -> Arc<Request> {
-        Arc::new(request::about(self, call, ruling, key).await)
+    pub async fn request(
+        &self,
+        call: &Call,
+        ruling: Ruling,
+        key: WaitKey,
+    ) -> Result<Arc<Request>, StoreError> {
+        Ok(Arc::new(request::about(self, call, ruling, key).await?))
     }
 
     /// The question what became of a call that had started.
-    pub async fn recover_request(&self, call: &Call, key: WaitKey) -> Arc<Request> {
-        let mut request = request::about(self, call, Ruling::RequireHuman, key).await;
+    pub async fn recover_request(
+        &self,
+        call: &Call,
+        key: WaitKey,
+    ) -> Result<Arc<Request>, StoreError> {
+        let mut request = request::about(self, call, Ruling::RequireHuman, key).await?;
         request.kind = RequestKind::Recover;
         // Whoever lost the outcome cannot say that it did not happen: this waits for a person.
         (request.expires_at, request.escalates) = (None, false);
-        Arc::new(request)
+        Ok(Arc::new(request))
     }
 
     /// A rule that somebody made, or a question.
@@ -106,25 +135,39 @@ impl Gatehouse<'_> {
         ruling: Ruling,
     ) -> Result<Answer, StoreError> {
         let key = permission_key(self.run, message, &call.id);
-        let request = self.request(call, ruling, key).await;
-        if let Some(signature) = &request.signature {
-            let wanted = Wanted {
-                user: &self.created.user,
-                agent: &self.speaker.agent,
-                run: self.run,
-                tool: &call.tool,
-                signature,
-                now: self.now,
-            };
-            if let Some(rule) = self.journal.rule_for(&wanted).await? {
-                return Ok(Answer::Rule(rule));
-            }
-        }
-        Ok(Answer::Request(request))
+        let request = self.request(call, ruling, key).await?;
+        let rule = self.rule_for(call, &request).await?;
+        Ok(rule.map_or(Answer::Request(request), Answer::Rule))
     }
 
-    fn judge(&self, call: &Call, unfit: Option<&Fitness>) -> Judgment {
-        self.authority.judge(Case {
+    /// A rule that covers what would be asked.
+    async fn rule_for(&self, call: &Call, request: &Request) -> Result<Option<RuleId>, StoreError> {
+        let Some(signature) = &request.signature else { return Ok(None) };
+        let wanted = Wanted {
+            user: &self.created.user,
+            agent: &self.speaker.agent,
+            run: self.run,
+            tool: &call.tool,
+            signature,
+            now: request.asked_at,
+        };
+        let wanted = &wanted;
+        self.journal.held(|store| async move { store.rule_for(wanted).await }).await
+    }
+
+    /// The first ruling on a call, which is counted.
+    fn first(&self, call: &Call, unfit: Option<&Fitness>) -> Judgment {
+        let case = self.case(call, unfit);
+        let judgment = self.authority.judge(case);
+        if judgment.ruling != Ruling::Allow {
+            return judgment;
+        }
+        counter!("chancery_rulings_allowed_total").increment(1);
+        if self.terms.record_allows { self.authority.explain(case).0 } else { judgment }
+    }
+
+    fn case<'c>(&'c self, call: &'c Call, unfit: Option<&'c Fitness>) -> Case<'c> {
+        Case {
             agent: self.speaker.agent.as_str(),
             user: self.created.user.as_str(),
             delegated: self.delegated.as_ref(),
@@ -133,7 +176,16 @@ impl Gatehouse<'_> {
             task: self.task.as_ref(),
             now: self.now,
             limits: &[],
-        })
+        }
+    }
+}
+
+fn another_tool(tool: &str, outcome: Ruling) -> Reason {
+    Reason {
+        layer: Layer::Tool.as_str().to_owned(),
+        rule: "definition".to_owned(),
+        outcome,
+        detail: format!("`{tool}` is not what it was when this was granted"),
     }
 }
 
@@ -155,9 +207,17 @@ pub fn refusal_result(tool: &str, refusal: &Refusal) -> CallResult {
     }
 }
 
-/// What the model reads about a call that was to run after one that was denied.
-pub fn aborted_result() -> CallResult {
-    CallResult::error("ABORTED", "Another call of the same batch was denied, so none of it ran.")
+/// What the model reads about a call that does not run because another of its batch was denied:
+/// also which calls of the batch were begun before that.
+pub fn aborted_result<'c>(begun: impl Iterator<Item = &'c Arc<Call>>) -> CallResult {
+    let begun: Vec<String> = begun.map(|it| format!("`{}` ({})", it.tool, it.id)).collect();
+    let rest = match begun.len() {
+        0 => "no call of the batch was begun".to_owned(),
+        _ => format!("begun before that: {}", begun.join(", ")),
+    };
+    let text =
+        format!("Another call of the same batch was denied, so this one did not run; {rest}.");
+    CallResult::error("ABORTED", text)
 }
 
 fn policy_result(tool: &str, reasons: &[Reason]) -> CallResult {

@@ -9,12 +9,11 @@ use std::time::Duration;
 use chancery_domain::batch::Permit;
 use chancery_domain::event::{CallStarted, ChildSpawned, Created, Event, Member, Recorded};
 use chancery_domain::history::{Change, FoldError, History};
-use chancery_domain::id::{RuleId, RunId};
+use chancery_domain::id::RunId;
 use chancery_domain::run::{Illegal, Run};
 use chancery_store::log::{AppendError, Fence};
 use chancery_store::queue::Lease;
 use chancery_store::read::Exchange;
-use chancery_store::rule::Wanted;
 use chancery_store::{Store, StoreError};
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
@@ -178,23 +177,15 @@ impl<'a> Journal<'a> {
         }
     }
 
-    /// A rule that covers a call, if there is one.
-    pub async fn rule_for(&self, wanted: &Wanted<'_>) -> Result<Option<RuleId>, StoreError> {
+    /// Asks the store, for as long as it takes until it answers.
+    pub async fn held<T, F>(&self, ask: impl Fn(Store) -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
         let mut hold = self.hold();
         loop {
-            match self.store.rule_for(wanted).await {
-                Ok(rule) => return Ok(rule),
-                Err(error) => hold.on(error).await?,
-            }
-        }
-    }
-
-    /// Whether a rule holds still.
-    pub async fn rule_holds(&self, rule: RuleId, now: Timestamp) -> Result<bool, StoreError> {
-        let mut hold = self.hold();
-        loop {
-            match self.store.rule_holds(rule, now).await {
-                Ok(holds) => return Ok(holds),
+            match ask(self.store.clone()).await {
+                Ok(answer) => return Ok(answer),
                 Err(error) => hold.on(error).await?,
             }
         }

@@ -106,14 +106,15 @@ pub async fn drive(
                     if batch.has_denied()
                         && parts.terms.on_partial_deny == OnPartialDeny::AbortBatch =>
                 {
-                    let result = gate::aborted_result();
+                    let result = gate::aborted_result(batch.begun());
                     journal.record(CallRefused { call: call.id.clone(), result })
                 }
                 Some(Turn::Execute { call, clearance }) => {
                     let message = batch.message();
                     let authority = parts.authority.get();
                     let gatehouse = gatehouse(parts, &authority, &journal)?;
-                    match gatehouse.again(&call, clearance).await? {
+                    let granted_as = batch.granted_as(&call.id);
+                    match gatehouse.again(&call, clearance, granted_as).await? {
                         Again::Run => {
                             let calls = overlapping(&authority, batch, &gatehouse).await?;
                             execute(parts, &authority, &mut journal, message, calls, reins).await
@@ -125,7 +126,7 @@ pub async fn drive(
                         }
                         Again::Ask { ruling, reasons } => {
                             let key = asked_key(&journal, message, &call, clearance)?;
-                            let request = gatehouse.request(&call, ruling, key).await;
+                            let request = gatehouse.request(&call, ruling, key).await?;
                             journal.record(asked(message, &call, ruling, reasons, request))
                         }
                     }
@@ -271,7 +272,7 @@ async fn settle_unknown(
             let history = journal.history()?;
             let key = recover_key(history.id(), message, &id, history.seq());
             let gatehouse = gatehouse(parts, &authority, journal)?;
-            let request = gatehouse.recover_request(&call, key).await;
+            let request = gatehouse.recover_request(&call, key).await?;
             let (ruling, reasons) = (Ruling::RequireHuman, Vec::new());
             journal.record(asked(message, &call, ruling, reasons, request))
         }
@@ -300,7 +301,8 @@ async fn overlapping(
             let alike = effect(call) == effect(&calls[0]);
             let clearance = batch.clearance(&call.id).filter(|_| alike && overlaps(call));
             let Some(clearance) = clearance.filter(|_| overlaps(&calls[0])) else { break };
-            if gatehouse.again(call, clearance).await? != Again::Run {
+            let granted_as = batch.granted_as(&call.id);
+            if gatehouse.again(call, clearance, granted_as).await? != Again::Run {
                 break;
             }
         }

@@ -27,6 +27,7 @@ use chancery_domain::policy::{Access, Fitness, Risk};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::digest;
 use crate::model::ToolOffer;
 
 /// Something that acts. No permit, no call.
@@ -41,6 +42,12 @@ pub trait Tool: Send + Sync + std::fmt::Debug {
     /// The paths of the workspace that a call touches, by its own arguments.
     fn touches(&self, _: &Call) -> Vec<(Access, String)> {
         Vec::new()
+    }
+
+    /// What a call does, beside what the description and the schema say of it. Where any of them
+    /// changes, what somebody granted was a call of another tool.
+    fn definition(&self) -> Value {
+        Value::Null
     }
 
     /// What a person who is asked about a call is to see of it, beside its arguments.
@@ -146,6 +153,7 @@ struct Registered {
     tool: Arc<dyn Tool>,
     offer: ToolOffer,
     arguments: jsonschema::Validator,
+    definition_sha256: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -179,6 +187,11 @@ impl Tools {
 
     pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
         self.all().map(|it| it.tool.spec())
+    }
+
+    /// The digest of what a tool is: of its description, its schema and what a call of it does.
+    pub fn definition_sha256(&self, name: &str) -> Option<&str> {
+        self.get(name).map(|it| &*it.definition_sha256)
     }
 
     /// How many of the sources that come later have come.
@@ -287,7 +300,12 @@ impl Registered {
             description: spec.description.clone(),
             parameters: spec.parameters.clone(),
         };
-        Ok(Registered { tool, offer, arguments })
+        let definition_sha256 = digest::sha256(&serde_json::json!({
+            "description": spec.description,
+            "parameters": spec.parameters,
+            "definition": tool.definition(),
+        }));
+        Ok(Registered { tool, offer, arguments, definition_sha256 })
     }
 }
 

@@ -4,7 +4,7 @@
 use axum::extract::FromRequestParts;
 use axum::http::header;
 use axum::http::request::Parts;
-use chancery_domain::event::Actor;
+use chancery_domain::event::{Actor, Event};
 use chancery_domain::id::{AgentId, RunId, UserId};
 use chancery_domain::policy::Ruling;
 use chancery_store::permission::PermissionRow;
@@ -73,24 +73,54 @@ impl Caller {
 
     /// Whether the caller may answer what was asked about a call. That only a person answers
     /// where a person must be asked is not decided here, but by the batch itself.
-    pub fn check_decides(&self, app: &App, row: &PermissionRow) -> Result<()> {
+    pub async fn check_decides(&self, app: &App, row: &PermissionRow) -> Result<()> {
         let refused = |detail: &str| Err(ApiError::Forbidden(detail.to_owned()));
         match self.token.kind {
-            TokenKind::Agent => refused("an agent decides nothing"),
+            TokenKind::Agent => return refused("an agent decides nothing"),
             TokenKind::Service if !self.token.approve => {
-                refused("this token does not hold the permission `approve`")
+                return refused("this token does not hold the permission `approve`");
             }
-            _ if self.own() != row.user => Ok(()),
-            _ if !app.permissions.own_requests => {
-                refused("somebody else must answer what your own agents ask")
-            }
-            TokenKind::Service => Ok(()),
-            TokenKind::Human if row.ruling != Ruling::RequireHuman => Ok(()),
-            TokenKind::Human if self.token.operator || self.is_approver(app) => Ok(()),
-            // Where nobody is named for it, whoever asks is the only one who can.
-            TokenKind::Human if !app.authority.get().org().has_approver() => Ok(()),
-            TokenKind::Human => refused("an approver must answer this"),
+            TokenKind::Human | TokenKind::Service => {}
         }
+        if !app.permissions.own_requests && self.is_behind(app, row).await? {
+            return refused("somebody else must answer what you had a hand in asking");
+        }
+        match self.token.kind {
+            _ if self.own() != row.user || row.ruling != Ruling::RequireHuman => Ok(()),
+            // That it is no person is for the batch to say.
+            TokenKind::Service => Ok(()),
+            _ if self.token.operator || self.is_approver(app) => Ok(()),
+            // Where nobody is named for it, whoever asks is the only one who can.
+            _ if !app.authority.get().org().has_approver() => Ok(()),
+            _ => refused("an approver must answer this"),
+        }
+    }
+
+    /// Whether the caller's word is behind what a run asks: it acts for them, or they started it,
+    /// spoke into it or signalled it, or one above it.
+    async fn is_behind(&self, app: &App, row: &PermissionRow) -> Result<bool> {
+        let (own, me) = (self.own(), self.actor());
+        if own == row.user {
+            return Ok(true);
+        }
+        let mut next = Some(row.run);
+        while let Some(run) = next.take() {
+            for it in app.store.events(run, 0, u32::MAX).await? {
+                let by = match &it.event {
+                    Event::Created(created) => {
+                        next = created.parent;
+                        &created.by
+                    }
+                    Event::UserSpoke(it) => &it.by,
+                    Event::Signalled(it) => &it.by,
+                    _ => continue,
+                };
+                if *by == me {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// Whose requests the caller knows of; `None`: everyone's, for operators, for people who
@@ -99,7 +129,12 @@ impl Caller {
         if self.token.kind == TokenKind::Agent {
             return Err(ApiError::Forbidden("an agent decides nothing".to_owned()));
         }
-        if self.is_approver(app) { Ok(None) } else { self.sees() }
+        if self.is_approver(app) || self.answers_for_runs() { Ok(None) } else { self.sees() }
+    }
+
+    /// A service that may answer what runs ask.
+    fn answers_for_runs(&self) -> bool {
+        self.token.kind == TokenKind::Service && self.token.approve
     }
 
     fn is_approver(&self, app: &App) -> bool {
@@ -115,14 +150,13 @@ impl Caller {
         }
     }
 
-    /// Whose runs the caller sees; `None`: everyone's, for operators, and for services that
-    /// answer what runs ask. Agents see none.
+    /// Whose runs the caller sees; `None`: everyone's, for operators. Agents see none, and who
+    /// may answer what a run asks does not see the run for that.
     pub fn sees(&self) -> Result<Option<UserId>> {
         match self.token.kind {
             TokenKind::Agent => {
                 Err(ApiError::Forbidden("an agent's token is not for runs".to_owned()))
             }
-            TokenKind::Service if self.token.approve => Ok(None),
             TokenKind::Human if self.token.operator => Ok(None),
             TokenKind::Human | TokenKind::Service => Ok(Some(self.own())),
         }
@@ -171,21 +205,31 @@ impl Caller {
     /// A run that the caller may see, by its id or by a beginning of it that only it has.
     /// What belongs to someone else is not there.
     pub async fn run(&self, app: &App, given: &str) -> Result<RunRow> {
-        let missing = || ApiError::NotFound { what: "run", id: given.chars().take(64).collect() };
-        let sees = self.sees()?;
-        let id = match given.parse::<RunId>() {
-            Ok(id) => id,
-            Err(_) => {
-                let (from, to) = prefix_range(given).ok_or_else(missing)?;
-                match app.store.runs_between(from, to, sees.as_ref()).await?.as_slice() {
-                    [only] => *only,
-                    _ => return Err(missing()),
-                }
-            }
-        };
-        let row = app.store.run(id).await?.ok_or_else(missing)?;
-        if sees.is_some_and(|user| user != row.user) { Err(missing()) } else { Ok(row) }
+        run_of(app, given, self.sees()?).await
     }
+
+    /// A run that the caller may signal. It need not be one that it may see.
+    pub async fn run_to_signal(&self, app: &App, given: &str) -> Result<RunRow> {
+        let of = if self.answers_for_runs() { None } else { self.sees()? };
+        run_of(app, given, of).await
+    }
+}
+
+/// A run of a user, or of anyone.
+async fn run_of(app: &App, given: &str, sees: Option<UserId>) -> Result<RunRow> {
+    let missing = || ApiError::NotFound { what: "run", id: given.chars().take(64).collect() };
+    let id = match given.parse::<RunId>() {
+        Ok(id) => id,
+        Err(_) => {
+            let (from, to) = prefix_range(given).ok_or_else(missing)?;
+            match app.store.runs_between(from, to, sees.as_ref()).await?.as_slice() {
+                [only] => *only,
+                _ => return Err(missing()),
+            }
+        }
+    };
+    let row = app.store.run(id).await?.ok_or_else(missing)?;
+    if sees.is_some_and(|user| user != row.user) { Err(missing()) } else { Ok(row) }
 }
 
 /// The first and the last id that begin as given.

@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use chancery_runtime::gate::Terms;
 use chancery_runtime::{Limits, UnknownOutcome};
 use chancery_store::Location;
 use serde::{Deserialize, Serialize};
@@ -87,7 +88,8 @@ pub enum OnUnknownOutcome {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AuditConfig {
-    /// What becomes of calls that are allowed without a word: `count` or `record`.
+    /// What becomes of calls that are allowed without a word: `count`, or `record` with what
+    /// every layer said.
     pub allows: Allows,
 }
 
@@ -163,6 +165,11 @@ impl Config {
 
     pub fn workspace(&self) -> PathBuf {
         self.workspace.clone().unwrap_or_else(|| self.data.join("workspace"))
+    }
+
+    /// On which terms people are asked.
+    pub fn terms(&self) -> Terms {
+        self.permissions.terms(self.audit.allows == Allows::Record)
     }
 
     pub fn run_limits(&self) -> Limits {

@@ -12,6 +12,7 @@ pub mod error;
 mod extract;
 mod metrics;
 pub mod organisation;
+mod paging;
 pub mod router;
 mod routes;
 mod serve;

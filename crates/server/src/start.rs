@@ -106,7 +106,7 @@ pub async fn start(
         authority: authority.clone(),
         models: Arc::new(models),
         limits: config.run_limits(),
-        terms: config.permissions.terms(),
+        terms: config.terms(),
         escalation: config.escalation.terms(),
     };
     let workers = Workers::start(parts).await?;

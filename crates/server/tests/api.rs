@@ -22,6 +22,8 @@ mod delegation;
 mod escalation;
 #[path = "api/events.rs"]
 mod events;
+#[path = "api/far.rs"]
+mod far;
 #[path = "api/harness.rs"]
 mod harness;
 #[path = "api/house.rs"]

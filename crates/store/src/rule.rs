@@ -69,20 +69,6 @@ impl Store {
         Ok(found.into_iter().next())
     }
 
-    /// Whether a rule holds still.
-    pub async fn rule_holds(&self, rule: RuleId, now: Timestamp) -> Result<bool, StoreError> {
-        #[cfg(feature = "faults")]
-        self.point().await?;
-        let found = self
-            .query(
-                "SELECT id FROM standing_rules WHERE id = $1 AND revoked_at IS NULL AND expires_at > $2",
-                vec![Param::Uuid(rule.0), Param::Int(now.as_microsecond())],
-                |row| row.uuid(0),
-            )
-            .await?;
-        Ok(!found.is_empty())
-    }
-
     /// Newest first; of one user, or of all.
     pub async fn rules(
         &self,

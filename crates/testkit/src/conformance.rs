@@ -184,6 +184,7 @@ pub fn request(kind: RequestKind) -> Arc<Request> {
         risk: None,
         capabilities: vec![],
         arguments_sha256: String::new(),
+        definition_sha256: None,
         signature: Some("act".to_owned()),
         asked_at: clock::now(),
         expires_at: None,

@@ -95,8 +95,8 @@ async fn begin(client: &Client) -> anyhow::Result<Run> {
 
 async fn finish(client: &Client, id: &str) -> anyhow::Result<Run> {
     let payload = serde_json::json!({ "note": "approved by the demo" });
-    let run = client.signal(id, &Signal { correlation_key: KEY.to_owned(), payload }).await?;
-    let run = settled(client, run).await?;
+    client.signal(id, &Signal { correlation_key: KEY.to_owned(), payload }).await?;
+    let run = settled(client, client.run(id).await?).await?;
     ensure!(
         run.status == "completed",
         "the run should be completed, and is {}: {}",

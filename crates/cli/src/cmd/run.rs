@@ -1,6 +1,6 @@
 //! `run`: start, look, speak, signal, cancel.
 
-use chancery_api::client::Client;
+use chancery_api::client::{Client, ClientError};
 use chancery_api::run::{CreateRun, Run, Signal, Speak, Tree};
 use clap::Subcommand;
 use jiff::Timestamp;
@@ -103,7 +103,20 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
             let payload = payload
                 .map_err(|it| Misused(format!("`--payload` is not JSON: {it}")))?
                 .unwrap_or_default();
-            client.signal(&id, &Signal { correlation_key, payload }).await?
+            let told = client.signal(&id, &Signal { correlation_key, payload }).await?;
+            match client.run(&told.id).await {
+                Ok(run) => run,
+                // Whoever may answer a run need not be one who may read it.
+                Err(ClientError::Problem(it)) if it.status == 404 => {
+                    if global.json {
+                        output::json(&told)?;
+                    } else {
+                        output::line(format_args!("{} {}", told.id, told.status))?;
+                    }
+                    return Ok(outcome::of_status(&told.status));
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
         Command::Cancel { id } => client.cancel(&id).await?,
         Command::Resume { id } => client.resume(&id).await?,

@@ -25,6 +25,19 @@ impl Bounds {
         self.allowed_tools.is_none() && self.denied_tools.is_empty()
     }
 
+    /// The same by name. Globs end here as they do in [`Bounds::meet`]; what was named in so many
+    /// words stays, known or not.
+    pub fn named<'t>(&self, known: impl IntoIterator<Item = &'t str> + Clone) -> Bounds {
+        let mut named = self.meet(&Bounds::default(), known);
+        if let Some(allowed) = &mut named.allowed_tools {
+            let exact = self.allowed_tools.iter().flatten().filter(|entry| !is_glob(entry));
+            allowed.extend(exact.filter(|entry| self.permits(entry)).cloned());
+            allowed.sort_unstable();
+            allowed.dedup();
+        }
+        named
+    }
+
     /// What both sides permit of the tools that are known, by name. Never wider than either
     /// side: globs end here, so that a tool which comes later is not delegated by accident.
     pub fn meet<'t>(
@@ -118,6 +131,25 @@ mod tests {
         assert!(!met.permits("git_force") && !met.permits("pay"));
         let met = bounds(None, &["git_*"]).meet(&bounds(None, &[]), known);
         assert!(!met.permits("git_force") && met.permits("read_file"));
+    }
+
+    #[test]
+    fn what_was_named_stays_named_and_a_glob_becomes_names() {
+        let known = ["git_pull", "git_push", "read_file"];
+        for (given, named) in [
+            (bounds(None, &[]), bounds(None, &[])),
+            (bounds(Some(&[]), &[]), bounds(Some(&[]), &[])),
+            (
+                bounds(Some(&["git_*", "pay"]), &[]),
+                bounds(Some(&["git_pull", "git_push", "pay"]), &[]),
+            ),
+            (bounds(Some(&["pay", "fly"]), &["p*"]), bounds(Some(&["fly"]), &[])),
+            (bounds(None, &["pay"]), bounds(None, &["pay"])),
+            (bounds(None, &["git_*"]), bounds(Some(&["read_file"]), &["git_pull", "git_push"])),
+        ] {
+            assert_eq!(given.named(known), named, "{given:?}");
+            assert_eq!(named.named(known), named, "{given:?}");
+        }
     }
 
     #[test]

@@ -125,6 +125,12 @@ impl Policy {
         Delegation(Within::new(bounds.clone(), self.tools.iter().map(|it| &*it.facts.name)))
     }
 
+    /// What a person gives a run, as it is kept: by name, so that a tool which comes later is
+    /// not given by accident.
+    pub fn given(&self, asked: &Bounds) -> Bounds {
+        asked.named(self.tools.iter().map(|it| &*it.facts.name).collect::<Vec<_>>())
+    }
+
     /// What a run passes on to a child: what it has itself, what its agent's role delegates,
     /// what binds its person, and what was asked for. Never more than any of them.
     pub fn delegate(

@@ -76,6 +76,7 @@ pub fn request(key: &str, kind: RequestKind) -> Arc<Request> {
         risk: None,
         capabilities: vec![],
         arguments_sha256: String::new(),
+        definition_sha256: None,
         signature: None,
         asked_at: Timestamp::UNIX_EPOCH,
         expires_at: None,

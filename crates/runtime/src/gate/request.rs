@@ -5,11 +5,13 @@ use std::time::Duration;
 use chancery_domain::event::{Call, Request, RequestKind};
 use chancery_domain::id::WaitKey;
 use chancery_domain::policy::Ruling;
+use chancery_domain::text::visible;
+use chancery_store::StoreError;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use super::Gatehouse;
 use crate::clock;
+use crate::digest::sha256;
 
 /// How long questions stand, and what becomes of those that nobody answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +19,8 @@ pub struct Terms {
     pub expire_after: Duration,
     pub on_expiry: OnExpiry,
     pub on_partial_deny: OnPartialDeny,
+    /// Whether an allow is put in words, which the audit then keeps.
+    pub record_allows: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +44,7 @@ impl Default for Terms {
             expire_after: Duration::from_secs(24 * 60 * 60),
             on_expiry: OnExpiry::Deny,
             on_partial_deny: OnPartialDeny::Continue,
+            record_allows: false,
         }
     }
 }
@@ -49,37 +54,48 @@ pub(super) async fn about(
     call: &Call,
     ruling: Ruling,
     correlation_key: WaitKey,
-) -> Request {
-    let mut shown = gate.authority.tools().describe(call).await;
-    let arguments_sha256 = arguments_sha256(&call.arguments);
+) -> Result<Request, StoreError> {
+    let tools = gate.authority.tools();
+    let mut shown = tools.describe(call).await;
+    shown.payload.values_mut().for_each(make_visible);
+    let definition_sha256 = tools.definition_sha256(&call.tool).map(str::to_owned);
+    // The very same call of the very same tool.
+    let same = || sha256(&json!([call.arguments, definition_sha256]));
     // What a person must be asked is asked each time.
     let signature = (ruling == Ruling::RequireApproval && shown.kind != RequestKind::Recover)
-        .then(|| shown.signature.unwrap_or_else(|| format!("sha256:{arguments_sha256}")));
+        .then(|| shown.signature.unwrap_or_else(|| format!("sha256:{}", same())));
     // The gate adds; what the tool said of itself stays.
     shown.payload.entry("rememberable").or_insert_with(|| json!(signature.is_some()));
+    // By the clock that will judge it.
+    let asked_at = gate.journal.held(|store| async move { store.now().await }).await?;
     let expires_at = match gate.terms.on_expiry {
         OnExpiry::Wait => None,
         // A time past the end of the calendar is no limit.
-        _ => gate.now.checked_add(gate.terms.expire_after).ok(),
+        _ => asked_at.checked_add(gate.terms.expire_after).ok(),
     };
     let facts = gate.authority.policy().facts(&call.tool);
-    Request {
+    Ok(Request {
         id: clock::new_permission_id(),
         correlation_key,
         kind: shown.kind,
         payload: shown.payload,
         risk: facts.map(|it| it.risk),
         capabilities: facts.map(|it| it.capabilities.clone()).unwrap_or_default(),
-        arguments_sha256,
+        arguments_sha256: sha256(&call.arguments),
+        definition_sha256,
         signature,
-        asked_at: gate.now,
+        asked_at,
         expires_at,
         escalates: gate.terms.on_expiry == OnExpiry::Escalate && expires_at.is_some(),
-    }
+    })
 }
 
-/// Of the canonical form (RFC 8785), so that one call has one digest wherever it is computed.
-pub fn arguments_sha256(arguments: &Value) -> String {
-    let canonical = serde_json_canonicalizer::to_vec(arguments).unwrap_or_default();
-    Sha256::digest(canonical).iter().map(|byte| format!("{byte:02x}")).collect()
+/// Whatever a tool says of a call: nothing in it is hidden from the person who reads it.
+fn make_visible(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = visible(text),
+        Value::Array(items) => items.iter_mut().for_each(make_visible),
+        Value::Object(fields) => fields.values_mut().for_each(make_visible),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }

@@ -15,8 +15,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chancery_domain::batch::Permit;
 use chancery_domain::event::{Call, CallResult, RequestKind};
-use chancery_domain::text::visible;
-use serde_json::json;
+use chancery_domain::text::{visible, visible_line};
+use serde_json::{Value, json};
 
 use super::process::{self, Ended, How, Program};
 use super::{CallContext, Description, Done, Tool, ToolSpec};
@@ -31,6 +31,8 @@ pub struct Command {
     pub(super) spec: ToolSpec,
     /// With its first element already the program's place.
     pub(super) template: Template,
+    /// As the operator wrote it: the same on every server, wherever its programs lie.
+    pub(super) definition: Value,
     pub(super) timeout: Duration,
     /// As the operator says, for those who are asked.
     pub(super) mutating: bool,
@@ -68,12 +70,16 @@ impl Tool for Command {
         })
     }
 
+    fn definition(&self) -> Value {
+        self.definition.clone()
+    }
+
     async fn describe(&self, call: &Call) -> Description {
         let argv = self.template.fill(&call.arguments).unwrap_or_default();
         let signature = signature(&argv);
         let payload = json!({
             "command": shown(&argv),
-            "argv": argv,
+            "argv": argv.iter().map(|it| visible_line(it)).collect::<Vec<_>>(),
             "command_signature": signature,
             "command_info": {
                 "risk": self.spec.risk,
@@ -189,6 +195,7 @@ mod tests {
                 supports_parallel: false,
             },
             template: Template::new(&argv, &parameters).unwrap(),
+            definition: Value::Null,
             timeout: Duration::from_millis(1500),
             mutating: true,
             network: false,

@@ -14,6 +14,7 @@ use async_trait::async_trait;
 use chancery_domain::batch::Permit;
 use chancery_domain::event::{Call, CallResult, RequestKind};
 use chancery_domain::policy::{Access, Risk};
+use chancery_domain::text::visible_line;
 use serde_json::{Map, Value, json};
 
 use super::{CallContext, Description, Done, Effect, Tool, ToolSpec};
@@ -155,7 +156,7 @@ impl Tool for WriteFile {
 }
 
 fn paths(arguments: &Value) -> Map<String, Value> {
-    let paths = json!([text(arguments, "path")]);
+    let paths = json!([visible_line(&text(arguments, "path"))]);
     Map::from_iter([("paths".to_owned(), paths)])
 }
 

@@ -14,6 +14,7 @@ mod endpoint;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::config::Overrides;
@@ -73,6 +74,11 @@ const RETRY_MAX: Duration = Duration::from_secs(60);
 /// A call waits no longer than this for its turn to reconnect.
 const CALL_BACKOFF_MAX: Duration = Duration::from_secs(5);
 
+/// The start of the name of every tool of a server.
+pub(super) fn prefix(server: &str) -> String {
+    format!("mcp__{server}__")
+}
+
 impl Server {
     pub fn new(
         name: &str,
@@ -96,9 +102,13 @@ impl Server {
         &self.name
     }
 
-    /// The start of the name of every tool that it has.
+    /// Where it is, as it was configured and without what is secret in that.
+    fn definition(&self) -> Value {
+        self.endpoint.as_ref().map_or(Value::Null, Endpoint::definition)
+    }
+
     pub fn prefix(&self) -> String {
-        format!("mcp__{}__", self.name)
+        prefix(&self.name)
     }
 
     pub fn status(&self) -> Status {

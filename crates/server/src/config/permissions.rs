@@ -50,8 +50,9 @@ impl Default for PermissionsConfig {
 }
 
 impl PermissionsConfig {
-    pub fn terms(&self) -> Terms {
+    pub(super) fn terms(&self, record_allows: bool) -> Terms {
         Terms {
+            record_allows,
             expire_after: self.expire_after.0,
             on_expiry: match self.on_expiry {
                 Expiry::Deny => OnExpiry::Deny,

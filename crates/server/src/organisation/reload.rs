@@ -75,7 +75,8 @@ impl Organisation {
         let (files, mistakes) = read_files(dir.as_deref());
         let found = load(files, mistakes).map_err(ChangeError::Mistakes)?;
         let digest = found.files.digest();
-        let (version, loaded) = settle(store, dir.is_some(), found).await?;
+        let (version, mut loaded) = settle(store, dir.is_some(), found).await?;
+        switch::planned(&mut loaded, &place).map_err(ChangeError::Mistakes)?;
         warn(&loaded.warnings);
         let built = switch::tools(&loaded.tools, &place).await;
         let (tools, report) = built.map_err(ChangeError::Mistakes)?;
@@ -101,6 +102,13 @@ impl Organisation {
         self.0.state.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// What putting these files in force would come to. Nothing is started and nothing changes.
+    pub fn check(&self, files: Files, mistakes: Mistakes) -> Result<Loaded, Vec<Mistake>> {
+        let mut loaded = load(files, mistakes)?;
+        self.0.switch.check(&self.state().loaded.tools, &mut loaded)?;
+        Ok(loaded)
+    }
+
     /// Puts these files in force, if they can be.
     pub async fn change(
         &self,
@@ -110,7 +118,8 @@ impl Organisation {
         source: OrgSource,
     ) -> Result<State, ChangeError> {
         let _alone = self.0.changing.lock().await;
-        let loaded = load(files, mistakes).map_err(ChangeError::Mistakes)?;
+        let mut loaded = load(files, mistakes).map_err(ChangeError::Mistakes)?;
+        self.0.switch.warn(&mut loaded).map_err(ChangeError::Mistakes)?;
         let new = NewOrgVersion {
             digest: loaded.files.digest(),
             at: clock::now(),
@@ -141,7 +150,8 @@ impl Organisation {
         let Some((version, files)) = self.0.store.org_version(number).await? else {
             return Ok(());
         };
-        let loaded = load_texts(files).map_err(ChangeError::Mistakes)?;
+        let mut loaded = load_texts(files).map_err(ChangeError::Mistakes)?;
+        self.0.switch.warn(&mut loaded).map_err(ChangeError::Mistakes)?;
         let old = self.state();
         let prepared = self.0.switch.prepare(&old.loaded.tools, &loaded.tools).await;
         let tools = prepared.map_err(ChangeError::Mistakes)?;

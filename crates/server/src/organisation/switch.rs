@@ -5,10 +5,10 @@ use std::sync::Arc;
 use chancery_domain::org::Org;
 use chancery_runtime::authority::{Authority, InForce};
 use chancery_runtime::tool::Tools;
-use chancery_runtime::tool::config::{Place, Report, ToolsConfig, build};
+use chancery_runtime::tool::config::{BuildError, Place, Report, ToolsConfig, build, plan};
 
 use super::mistake::{At, Mistake, Mistakes};
-use super::{Files, rules};
+use super::{Files, Loaded, rules};
 
 /// What a version is put in force with.
 #[derive(Debug)]
@@ -39,6 +39,20 @@ impl Switch {
         Ok(tools)
     }
 
+    /// Whether a version could be put in force, as far as that shows without starting anything.
+    pub fn check(&self, old: &ToolsConfig, new: &mut Loaded) -> Result<(), Vec<Mistake>> {
+        let planned = planned(new, &self.place)?;
+        let tools =
+            if *old == new.tools { self.authority.get().tools().clone() } else { planned.into() };
+        compile(Arc::new(new.org.clone()), tools, &new.files)?;
+        Ok(())
+    }
+
+    /// Adds what there is to warn of in the tools of a version.
+    pub fn warn(&self, loaded: &mut Loaded) -> Result<(), Vec<Mistake>> {
+        planned(loaded, &self.place).map(drop)
+    }
+
     pub fn replace(&self, authority: Authority) {
         self.authority.replace(authority);
     }
@@ -57,12 +71,26 @@ pub async fn tools(
 ) -> Result<(Arc<Tools>, Report), Vec<Mistake>> {
     match build(config, place).await {
         Ok((tools, report)) => Ok((Arc::new(tools), report)),
-        Err(error) => {
-            let mut mistakes = Mistakes::default();
-            for detail in error.0 {
-                mistakes.add(At::file("tools.yaml"), "E111", detail);
-            }
-            Err(mistakes.sorted())
-        }
+        Err(error) => Err(mistakes(error)),
     }
+}
+
+/// The tools of a version before anything is started; what is odd about them is added to what
+/// there is to warn of.
+pub fn planned(loaded: &mut Loaded, place: &Place) -> Result<Tools, Vec<Mistake>> {
+    let (tools, warnings) = plan(&loaded.tools, place).map_err(mistakes)?;
+    let mut found = Mistakes::default();
+    for detail in warnings {
+        found.add(At::file("tools.yaml"), "W111", detail);
+    }
+    loaded.warnings.extend(found.sorted());
+    Ok(tools)
+}
+
+fn mistakes(error: BuildError) -> Vec<Mistake> {
+    let mut mistakes = Mistakes::default();
+    for detail in error.0 {
+        mistakes.add(At::file("tools.yaml"), "E111", detail);
+    }
+    mistakes.sorted()
 }

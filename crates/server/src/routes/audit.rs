@@ -21,83 +21,86 @@ use utoipa::IntoParams;
 use crate::access::{Caller, Operator};
 use crate::error::{ApiError, Result};
 use crate::extract::{Params, bad_request, check_name};
+use crate::paging;
 use crate::router::App;
 use crate::view;
 
-const LIST_MAX: u32 = 200;
 /// Entries of an export that are in memory at once: in the worst case some megabytes.
 const EXPORT_PAGE: u32 = 64;
 /// The store counts with 63 bits; no chain is longer.
 const SEQ_MAX: u64 = i64::MAX as u64;
 
-#[derive(Debug, Default, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct ListParams {
-    #[param(max_length = 256, pattern = r"^[!-~]*$")]
-    agent: Option<String>,
-    #[param(max_length = 256, pattern = r"^[!-~]*$")]
-    tool: Option<String>,
-    #[param(pattern = "^(allow|require_approval|require_human|deny)?$")]
-    ruling: Option<String>,
-    #[param(max_length = 256, pattern = r"^[!-~]*$")]
-    kind: Option<String>,
-    #[param(max_length = 256, pattern = r"^[!-~]*$")]
-    user: Option<String>,
-    #[param(pattern = "^(run_[0-9a-f]{32})?$")]
-    run: Option<String>,
-    /// Written then or later: RFC 3339, or how long ago, such as `7d`.
-    #[param(
-        pattern = "^([1-9][0-9]?[smhd]|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?$"
-    )]
-    since: Option<String>,
-    /// Written before: RFC 3339, or how long ago.
-    #[param(
-        pattern = "^([1-9][0-9]?[smhd]|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?$"
-    )]
-    until: Option<String>,
+/// Which entries: the same words narrow a list and an export.
+macro_rules! narrowing {
+    ($(#[$doc:meta])* $name:ident { $($more:tt)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Default, Deserialize, IntoParams)]
+        #[serde(deny_unknown_fields)]
+        #[into_params(parameter_in = Query)]
+        pub struct $name {
+            #[param(max_length = 256, pattern = r"^[!-~]*$")]
+            agent: Option<String>,
+            #[param(max_length = 256, pattern = r"^[!-~]*$")]
+            tool: Option<String>,
+            #[param(pattern = "^(allow|require_approval|require_human|deny)?$")]
+            ruling: Option<String>,
+            #[param(max_length = 256, pattern = r"^[!-~]*$")]
+            kind: Option<String>,
+            #[param(max_length = 256, pattern = r"^[!-~]*$")]
+            user: Option<String>,
+            #[param(pattern = "^(run_[0-9a-f]{32})?$")]
+            run: Option<String>,
+            /// Written then or later: RFC 3339, or how long ago, such as `7d`.
+            #[param(
+                pattern = "^([1-9][0-9]?[smhd]|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?$"
+            )]
+            since: Option<String>,
+            /// Written before: RFC 3339, or how long ago.
+            #[param(
+                pattern = "^([1-9][0-9]?[smhd]|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?$"
+            )]
+            until: Option<String>,
+            $($more)*
+        }
+
+        impl $name {
+            fn filter(self, caller: &Caller) -> Result<AuditFilter> {
+                let params = self;
+                // `?agent=` asks for no agent in particular.
+                let said = |given: Option<String>| given.filter(|it| !it.is_empty());
+                let named = |name: &str, given: Option<String>| -> Result<Option<String>> {
+                    said(given).map(|it| check_name(name, &it).map(|()| it)).transpose()
+                };
+                let run = said(params.run).map(|it| it.parse()).transpose();
+                let asked = named("user", params.user)?.map(UserId);
+                let now = clock::now();
+                Ok(AuditFilter {
+                    agent: named("agent", params.agent)?.map(AgentId),
+                    tool: named("tool", params.tool)?,
+                    ruling: said(params.ruling).map(|it| known_ruling(&it)).transpose()?,
+                    kind: named("kind", params.kind)?,
+                    user: caller.audited(asked)?,
+                    run: run.map_err(|it| bad_request(format!("`run`: {it}")))?,
+                    since: said(params.since).map(|it| moment("since", &it, now)).transpose()?,
+                    until: said(params.until).map(|it| moment("until", &it, now)).transpose()?,
+                })
+            }
+        }
+    };
+}
+
+narrowing! { ListParams {
     /// At most 200; 50 unless said.
     #[param(maximum = 4294967295u32)]
     limit: Option<u32>,
     /// The `next_cursor` of the page before.
     #[param(maximum = 9223372036854775807i64)]
     cursor: Option<u64>,
-}
+} }
 
-/// The same for an export, which has no pages.
-#[derive(Debug, Default, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct ExportParams {
-    #[param(max_length = 256, pattern = r"^[!-~]*$")]
-    agent: Option<String>,
-    #[param(max_length = 256, pattern = r"^[!-~]*$")]
-    tool: Option<String>,
-    #[param(pattern = "^(allow|require_approval|require_human|deny)?$")]
-    ruling: Option<String>,
-    #[param(max_length = 256, pattern = r"^[!-~]*$")]
-    kind: Option<String>,
-    #[param(max_length = 256, pattern = r"^[!-~]*$")]
-    user: Option<String>,
-    #[param(pattern = "^(run_[0-9a-f]{32})?$")]
-    run: Option<String>,
-    /// Written then or later: RFC 3339, or how long ago, such as `7d`.
-    #[param(
-        pattern = "^([1-9][0-9]?[smhd]|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?$"
-    )]
-    since: Option<String>,
-    /// Written before: RFC 3339, or how long ago.
-    #[param(
-        pattern = "^([1-9][0-9]?[smhd]|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?$"
-    )]
-    until: Option<String>,
-}
-
-impl ListParams {
-    fn filter(self, caller: &Caller) -> Result<AuditFilter> {
-        let ListParams { agent, tool, ruling, kind, user, run, since, until, .. } = self;
-        ExportParams { agent, tool, ruling, kind, user, run, since, until }.filter(caller)
-    }
+narrowing! {
+    /// An export has no pages.
+    ExportParams {}
 }
 
 /// The newest entries first.
@@ -108,16 +111,13 @@ pub async fn list(
     caller: Caller,
     Params(params): Params<ListParams>,
 ) -> Result<Json<Page<Entry>>> {
-    let (limit, cursor) = (params.limit.unwrap_or(50).clamp(1, LIST_MAX), params.cursor);
+    let (limit, cursor) = (paging::limit(params.limit), params.cursor);
     if cursor.is_some_and(|it| it > SEQ_MAX) {
         return Err(bad_request(format!("`cursor` is at most {SEQ_MAX}")));
     }
     let filter = params.filter(&caller)?;
-    let mut found = app.store.audit_page(&filter, cursor, limit + 1).await?;
-    let more = found.len() > limit as usize;
-    found.truncate(limit as usize);
-    let next_cursor = found.last().filter(|_| more).map(|it| it.seq.to_string());
-    Ok(Json(Page { items: found.iter().map(view::audit::entry).collect(), next_cursor }))
+    let found = app.store.audit_page(&filter, cursor, limit + 1).await?;
+    Ok(paging::page(found, limit, |it| it.seq.to_string(), |it| view::audit::entry(&it)))
 }
 
 /// One entry, by the id that `chancery why` is asked for.
@@ -211,30 +211,6 @@ fn parse_anchor(given: &str) -> Result<Head> {
         Some(Head { seq, hash: unhex(hash)? })
     });
     parsed.ok_or_else(|| bad_request("`anchor` is not of the form `SEQ:HASH`".to_owned()))
-}
-
-impl ExportParams {
-    fn filter(self, caller: &Caller) -> Result<AuditFilter> {
-        let params = self;
-        // `?agent=` asks for no agent in particular.
-        let said = |given: Option<String>| given.filter(|it| !it.is_empty());
-        let named = |name: &str, given: Option<String>| -> Result<Option<String>> {
-            said(given).map(|it| check_name(name, &it).map(|()| it)).transpose()
-        };
-        let run = said(params.run).map(|it| it.parse()).transpose();
-        let asked = named("user", params.user)?.map(UserId);
-        let now = clock::now();
-        Ok(AuditFilter {
-            agent: named("agent", params.agent)?.map(AgentId),
-            tool: named("tool", params.tool)?,
-            ruling: said(params.ruling).map(|it| known_ruling(&it)).transpose()?,
-            kind: named("kind", params.kind)?,
-            user: caller.audited(asked)?,
-            run: run.map_err(|it| bad_request(format!("`run`: {it}")))?,
-            since: said(params.since).map(|it| moment("since", &it, now)).transpose()?,
-            until: said(params.until).map(|it| moment("until", &it, now)).transpose()?,
-        })
-    }
 }
 
 fn known_ruling(given: &str) -> Result<Ruling> {

@@ -12,7 +12,7 @@ use chancery_domain::policy::Ruling;
 use chancery_runtime::authority::{Authority, Case, Given};
 use chancery_runtime::clock;
 use chancery_runtime::context::Context;
-use chancery_runtime::gate::arguments_sha256;
+use chancery_runtime::digest::sha256;
 use chancery_runtime::rules::Literals;
 use metrics::counter;
 use serde_json::{Value, json};
@@ -79,7 +79,7 @@ pub async fn authorize(
         reasons: judgment.reasons.clone(),
         detail: json!({
             "asked": "authorize",
-            "arguments_sha256": arguments_sha256(&call.arguments),
+            "arguments_sha256": sha256(&call.arguments),
             "org_version": authority.org().version,
         }),
         ..Entry::new(id, kind::RULING, caller.actor())

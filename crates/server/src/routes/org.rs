@@ -13,11 +13,10 @@ use crate::access::{Caller, Operator};
 use crate::error::{ApiError, Result};
 use crate::extract::{Body, Params};
 use crate::organisation::difference::difference;
-use crate::organisation::{Files, Mistakes, load};
+use crate::organisation::{Files, Mistakes};
+use crate::paging;
 use crate::router::App;
 use crate::view::org as view;
-
-const LIST_MAX: u32 = 200;
 
 /// Which version is in force, and what is to be said about it.
 #[utoipa::path(get, path = "/api/org", responses((status = 200, body = Org), Problems))]
@@ -49,7 +48,8 @@ pub async fn change(
     let before = app.organisation.state();
     let digest = files.digest();
     let (version, loaded) = if params.check {
-        (None, load(files, mistakes).map_err(ApiError::Organisation)?.into())
+        let checked = app.organisation.check(files, mistakes);
+        (None, checked.map_err(ApiError::Organisation)?.into())
     } else {
         let state =
             app.organisation.change(files, mistakes, caller.actor(), OrgSource::Api).await?;
@@ -89,13 +89,9 @@ pub async fn versions(
         .map(|it| it.parse::<u64>())
         .transpose()
         .map_err(|_| crate::extract::bad_request("`cursor` is not one of ours".to_owned()))?;
-    let limit = params.limit.unwrap_or(50).clamp(1, LIST_MAX) as usize;
-    let mut found = app.store.org_versions(before, limit + 1).await?;
-    let more = found.len() > limit;
-    found.truncate(limit);
-    let next_cursor = found.last().filter(|_| more).map(|it| it.number.to_string());
-    let items = found.into_iter().map(view::version).collect();
-    Ok(Json(Page { items, next_cursor }))
+    let limit = paging::limit(params.limit);
+    let found = app.store.org_versions(before, limit as usize + 1).await?;
+    Ok(paging::page(found, limit, |it| it.number.to_string(), view::version))
 }
 
 /// One version, with its files.

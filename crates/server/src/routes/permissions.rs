@@ -14,6 +14,7 @@ use chancery_runtime::authority::{Case, Given};
 use chancery_runtime::clock;
 use chancery_runtime::tool::config::Span;
 use chancery_store::permission::{PermissionFilter, PermissionRow};
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::IntoParams;
@@ -21,12 +22,12 @@ use utoipa::IntoParams;
 use crate::access::Caller;
 use crate::error::{ApiError, Result};
 use crate::extract::{Body, Params, bad_request, check_depth, check_text};
+use crate::paging;
 use crate::router::App;
 use crate::routes::authorize::Said;
 use crate::routes::runs::record;
 use crate::view;
 
-const LIST_MAX: u32 = 200;
 const COMMENT_MAX: usize = 4000;
 /// Nobody follows a chain further, and no run may have one.
 const CHAIN_MAX: usize = 32;
@@ -65,11 +66,10 @@ pub async fn list(
         user: caller.asked_for(&app)?,
         after: after.map_err(|it| wrong("cursor", &it))?,
     };
-    let limit = params.limit.unwrap_or(50).clamp(1, LIST_MAX);
-    let mut rows = app.store.permissions(&filter, limit + 1).await?;
-    let more = rows.len() > limit as usize;
-    rows.truncate(limit as usize);
-    let next_cursor = rows.last().filter(|_| more).map(|it| it.id.to_string());
+    let limit = paging::limit(params.limit);
+    let rows = app.store.permissions(&filter, limit + 1).await?;
+    let Json(Page { items: rows, next_cursor }) =
+        paging::page(rows, limit, |it| it.id.to_string(), |it| it);
     let mut items = Vec::with_capacity(rows.len());
     for row in rows {
         items.push(shown(&app, row).await?);
@@ -98,8 +98,10 @@ pub async fn decide(
     Body(body): Body<Decide>,
 ) -> Result<Json<Permission>> {
     let row = visible(&app, &caller, &id).await?;
-    caller.check_decides(&app, &row)?;
-    let reply = reply(&app, &row, body)?;
+    caller.check_decides(&app, &row).await?;
+    // What is remembered ends by the clock that is asked whether it holds.
+    let now = app.store.now().await?;
+    let reply = reply(&app, &row, body, now)?;
     if let Some(arguments) = &reply.arguments {
         rule_on_edit(&app, &row, arguments).await?;
     }
@@ -139,14 +141,14 @@ pub async fn decidable(app: &App, caller: &Caller, run: &str, key: &WaitKey) -> 
     match asked {
         Some(request) => {
             let row = visible(app, caller, &request.id.to_string()).await?;
-            caller.check_decides(app, &row)?;
+            caller.check_decides(app, &row).await?;
             Ok(row.run)
         }
         None => seen.map(|row| row.id),
     }
 }
 
-fn reply(app: &App, row: &PermissionRow, body: Decide) -> Result<Reply> {
+fn reply(app: &App, row: &PermissionRow, body: Decide, now: Timestamp) -> Result<Reply> {
     if let Some(comment) = &body.comment {
         check_text("comment", comment)?;
         if comment.chars().count() > COMMENT_MAX {
@@ -174,7 +176,7 @@ fn reply(app: &App, row: &PermissionRow, body: Decide) -> Result<Reply> {
             Decision::Supplied(CallResult::ok(text))
         }
     };
-    let remember = body.remember.map(|it| remembered(app, row, it)).transpose()?.flatten();
+    let remember = body.remember.map(|it| remembered(app, row, it, now)).transpose()?.flatten();
     if remember.is_some() && !grants {
         return Err(bad_request("a denial is not remembered: deny the tool instead".to_owned()));
     }
@@ -185,7 +187,12 @@ fn reply(app: &App, row: &PermissionRow, body: Decide) -> Result<Reply> {
     Ok(Reply { decision, comment: body.comment, arguments: body.arguments, remember })
 }
 
-fn remembered(app: &App, row: &PermissionRow, given: Remember) -> Result<Option<Remembered>> {
+fn remembered(
+    app: &App,
+    row: &PermissionRow,
+    given: Remember,
+    now: Timestamp,
+) -> Result<Option<Remembered>> {
     let (scope, expires_after) = match given {
         Remember::Scope(scope) => (scope, None),
         Remember::For(it) => (it.scope, it.expires_after),
@@ -211,7 +218,7 @@ fn remembered(app: &App, row: &PermissionRow, given: Remember) -> Result<Option<
         Some(given) => Span::try_from(Value::String(given))
             .map_err(|it| bad_request(format!("`expires_after`: {it}")))?,
     };
-    let expires_at = clock::now()
+    let expires_at = now
         .checked_add(expires_after.0.min(longest.0))
         .map_err(|it| bad_request(format!("`expires_after`: {it}")))?;
     let tool = row.call.tool.clone();

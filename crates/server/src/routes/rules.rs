@@ -14,10 +14,9 @@ use utoipa::IntoParams;
 use crate::access::Caller;
 use crate::error::{ApiError, Result};
 use crate::extract::{Params, bad_request};
+use crate::paging;
 use crate::router::App;
 use crate::view;
-
-const LIST_MAX: u32 = 200;
 
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -42,13 +41,9 @@ pub async fn list(
     let user = caller.asked_for(&app)?;
     let before = params.cursor.filter(|it| !it.is_empty()).map(|it| it.parse::<RuleId>());
     let before = before.transpose().map_err(|it| bad_request(format!("`cursor`: {it}")))?;
-    let limit = params.limit.unwrap_or(50).clamp(1, LIST_MAX);
-    let mut rules = app.store.rules(user.as_ref(), before, limit + 1).await?;
-    let more = rules.len() > limit as usize;
-    rules.truncate(limit as usize);
-    let next_cursor = rules.last().filter(|_| more).map(|it| it.id.to_string());
-    let items = rules.into_iter().map(view::standing_rule).collect();
-    Ok(Json(Page { items, next_cursor }))
+    let limit = paging::limit(params.limit);
+    let rules = app.store.rules(user.as_ref(), before, limit + 1).await?;
+    Ok(paging::page(rules, limit, |it| it.id.to_string(), view::standing_rule))
 }
 
 #[utoipa::path(get, path = "/api/rules/{id}", params(("id" = String, Path)),

@@ -26,11 +26,10 @@ use crate::access::Caller;
 use crate::error::{ApiError, Result};
 use crate::extract::{Body, Params, bad_request, check_name, check_text};
 use crate::router::App;
-use crate::{stream, view};
+use crate::{paging, stream, view};
 
 /// The one organisation that there is so far.
 const ORG: &str = "default";
-const LIST_MAX: u32 = 200;
 /// Every entry is held against every tool, again and again.
 const TOOLS_MAX: usize = 1000;
 /// A tree of more runs than this is not looked at as one.
@@ -111,12 +110,9 @@ pub async fn list(
         group: named("group", params.group)?.map(GroupId),
         before: run_id("cursor", said(params.cursor))?,
     };
-    let limit = params.limit.unwrap_or(50).clamp(1, LIST_MAX);
-    let mut rows = app.store.runs(&filter, limit + 1).await?;
-    let more = rows.len() > limit as usize;
-    rows.truncate(limit as usize);
-    let next_cursor = rows.last().filter(|_| more).map(|it| it.id.to_string());
-    Ok(Json(Page { items: rows.into_iter().map(view::run).collect(), next_cursor }))
+    let limit = paging::limit(params.limit);
+    let rows = app.store.runs(&filter, limit + 1).await?;
+    Ok(paging::page(rows, limit, |it| it.id.to_string(), view::run))
 }
 
 /// One run.
@@ -255,7 +251,10 @@ fn created(app: &App, caller: &Caller, body: &CreateRun) -> Result<Created> {
         ancestors: Vec::new(),
         room: room.map(Arc::new),
         persons_words: Vec::new(),
-        delegated: body.delegated_permissions.clone().map(view::bounds),
+        delegated: body
+            .delegated_permissions
+            .clone()
+            .map(|it| authority.policy().given(&view::bounds(it))),
         input: body.input.clone(),
         by: caller.actor(),
         org_version: authority.org().version,
@@ -326,7 +325,7 @@ fn known_status(given: String) -> Result<String> {
     }
 }
 
-async fn one(app: &App, id: RunId) -> Result<Run> {
+pub async fn one(app: &App, id: RunId) -> Result<Run> {
     let row = app.store.run(id).await?;
     let row = row.ok_or_else(|| ApiError::NotFound { what: "run", id: id.to_string() })?;
     shown(app, row).await

@@ -10,10 +10,9 @@ use utoipa::IntoParams;
 use crate::access::Operator;
 use crate::error::Result;
 use crate::extract::{Params, bad_request};
+use crate::paging;
 use crate::router::App;
 use crate::view;
-
-const LIST_MAX: u32 = 200;
 
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -38,11 +37,7 @@ pub async fn deliveries(
     if params.cursor.is_some_and(|it| i64::try_from(it).is_err()) {
         return Err(bad_request(format!("`cursor` is at most {}", i64::MAX)));
     }
-    let limit = params.limit.unwrap_or(50).clamp(1, LIST_MAX);
-    let mut found = app.store.deliveries(params.cursor, limit + 1).await?;
-    let more = found.len() > limit as usize;
-    found.truncate(limit as usize);
-    let next_cursor = found.last().filter(|_| more).map(|it| it.id.to_string());
-    let items = found.into_iter().map(view::delivery).collect();
-    Ok(Json(Page { items, next_cursor }))
+    let limit = paging::limit(params.limit);
+    let found = app.store.deliveries(params.cursor, limit + 1).await?;
+    Ok(paging::page(found, limit, |it| it.id.to_string(), view::delivery))
 }

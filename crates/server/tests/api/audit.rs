@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::harness::{Caller, Server, id};
+use crate::house::{House, On, on_both};
 
 async fn items(caller: &Caller, query: &str) -> Vec<Value> {
     let answer = caller.get(&format!("/api/audit{query}")).await;
@@ -187,4 +188,48 @@ async fn a_chain_that_was_cut_is_found_against_the_anchor() {
     let why = format!("the anchor was taken of entry {later}, which is gone");
     assert_eq!(verified["why"], why);
     server.running.stop().await;
+}
+
+on_both! {
+    what_is_allowed_is_counted_and_kept_in_full_where_the_operator_says_so;
+}
+
+async fn what_is_allowed_is_counted_and_kept_in_full_where_the_operator_says_so(on: On) {
+    use chancery_server::config::Allows;
+    for allows in [Allows::Count, Allows::Record] {
+        let house = House::with(on, |config| config.audit.allows = allows).await;
+        let (lin, operator) = (house.lin().await, house.server.operator());
+        let counted = async || -> u64 {
+            let text = operator.get("/metrics").await.text;
+            let line = text.lines().find(|it| it.starts_with("chancery_rulings_allowed_total "));
+            line.map_or(0, |it| it.split(' ').nth(1).unwrap().parse().unwrap())
+        };
+        let before = counted().await;
+        let batch = json!([[["note", {"to": "a"}], ["burn", {"to": "b"}], ["note", {"to": "c"}]]]);
+        let run = lin.script("pa", batch).await;
+        lin.until(&run, "completed").await;
+        assert_eq!(counted().await - before, 2);
+        let kept = items(&operator, &format!("?run={run}&ruling=allow")).await;
+        let denied = items(&operator, &format!("?run={run}&ruling=deny")).await;
+        assert_eq!(denied.len(), 1);
+        if allows == Allows::Count {
+            assert_eq!(kept, [json!(null); 0]);
+        } else {
+            let said: Vec<&Value> = kept.iter().map(|it| &it["detail"]["arguments"]).collect();
+            assert_eq!(said, [&json!({"to": "c"}), &json!({"to": "a"})]);
+            let it = &kept[0];
+            let facts = (&it["kind"], &it["tool"], &it["agent"], &it["user"]);
+            let due = ["ruling", "note", "pa", "lin"].map(Value::from);
+            assert_eq!(facts, (&due[0], &due[1], &due[2], &due[3]));
+            // Every layer that spoke is there.
+            let layers: Vec<&Value> =
+                it["reasons"].as_array().unwrap().iter().map(|it| &it["layer"]).collect();
+            assert_eq!(layers, ["identity", "tool", "role", "risk"]);
+            // A refusal stands between them: they were written together.
+            let seqs = [&kept[1]["seq"], &denied[0]["seq"], &kept[0]["seq"]];
+            let seqs = seqs.map(|it| it.as_u64().unwrap());
+            assert_eq!([seqs[0] + 1, seqs[0] + 2], [seqs[1], seqs[2]]);
+        }
+        house.close().await;
+    }
 }

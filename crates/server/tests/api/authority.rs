@@ -8,10 +8,12 @@ use crate::house::{House, On, on_both};
 
 on_both! {
     each_of_the_four_policies_does_what_it_says;
+    a_capability_is_a_tools_own_or_is_given_to_it_by_its_name;
     what_a_person_must_be_asked_is_answered_by_a_person_each_time;
     where_there_is_an_approver_nobody_answers_for_themselves_what_a_person_must;
     a_rule_that_became_deny_still_denies_what_was_granted;
     a_rule_that_became_stricter_than_the_grant_asks_again;
+    a_tool_that_has_become_another_is_asked_about_again;
     a_pattern_of_the_policy_holds_for_every_tool_that_it_matches;
     an_agent_that_was_dismissed_while_it_waited_does_nothing_more;
     edited_arguments_are_denied_with_reasons_where_the_rules_deny_by_now;
@@ -48,6 +50,26 @@ async fn each_of_the_four_policies_does_what_it_says(on: On) {
     house.close().await;
 }
 
+async fn a_capability_is_a_tools_own_or_is_given_to_it_by_its_name(on: On) {
+    let house = House::open(on).await;
+    let lin = house.lin().await;
+    // Nothing is configured of what `payer` calls: nobody is asked.
+    let run = lin.script("payer", json!([[["pay", {"to": "a"}], ["note", {"to": "b"}]]])).await;
+    lin.until(&run, "completed").await;
+    assert_eq!(house.ledger(), ["pay a", "note b"]);
+    let given = "tools:\n  note: {capabilities: [transfer]}\n  pay: {capabilities: [arson]}\n";
+    house.redefine("tools:\n", given).await;
+    let batch = json!([[["pay", {"to": "c"}], ["note", {"to": "d"}]]]);
+    let (run, asked) = lin.asking("payer", batch).await;
+    assert_eq!((asked.len(), &asked[0]["ruling"]), (1, &json!("require_human")));
+    assert_eq!(asked[0]["capabilities"], json!(["transfer"]));
+    lin.grant(&asked[0]).await;
+    lin.until(&run, "completed").await;
+    assert_eq!(house.ledger()[2..], ["note d"]);
+    assert!(house.results()[0].contains("capabilities.arson"), "{:?}", house.results());
+    house.close().await;
+}
+
 async fn what_a_person_must_be_asked_is_answered_by_a_person_each_time(on: On) {
     let house = House::open(on).await;
     let (lin, door) = (house.lin().await, service(&house).await);
@@ -65,13 +87,7 @@ async fn what_a_person_must_be_asked_is_answered_by_a_person_each_time(on: On) {
     assert_eq!(lin.grant(&asked[0]).await.status, 200);
     // The very same call, and a person is asked again.
     lin.permission_until(&asked[0], "granted").await;
-    let again = loop {
-        let again = lin.asked(&run).await;
-        if !again.is_empty() {
-            break again;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    };
+    let again = lin.asked_anew(&run).await;
     // A service may say no.
     assert_eq!(door.deny(&again[0]).await.status, 200);
     lin.until(&run, "completed").await;
@@ -131,13 +147,7 @@ async fn a_rule_that_became_stricter_than_the_grant_asks_again(on: On) {
     house.change("", "tools: {pay: require_human}\n").await;
     assert_eq!(lin.grant(&asked[1]).await.status, 200);
     // What ran has run; the one that a service granted is asked about again, by another key.
-    let again = loop {
-        let again = lin.asked(&run).await;
-        if !again.is_empty() {
-            break again;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    };
+    let again = lin.asked_anew(&run).await;
     assert_eq!(again.len(), 1);
     let facts = (&again[0]["tool_call_id"], &again[0]["ruling"], &again[0]["arguments"]);
     assert_eq!(facts, (&json!("b0_2"), &json!("require_human"), &json!({"to": "b"})));
@@ -152,6 +162,46 @@ async fn a_rule_that_became_stricter_than_the_grant_asks_again(on: On) {
     lin.until(&run, "completed").await;
     assert_eq!(house.ledger(), ["note a", "pay b", "pay c"]);
     assert_eq!(house.model.requests().len(), 2);
+    house.close().await;
+}
+
+/// What somebody granted was a call of the tool that they were shown, through either door.
+async fn a_tool_that_has_become_another_is_asked_about_again(on: On) {
+    let house = House::open(on).await;
+    let lin = house.lin().await;
+    let schema = "properties: {to: {type: string}}, required: [to], additionalProperties: false}\n    risk: high";
+    for (door, from, to, ran) in [
+        ("decision", "echo \"pay $1\" >>", "echo \"pay $1 twice\" >>", "pay a twice"),
+        ("signal", "echo \"pay $1\" >>", "echo \"pay $1 thrice\" >>", "pay a thrice"),
+        ("decision", "description: Pays somebody", "description: Pays anybody", "pay a"),
+        ("signal", schema, &schema.replace("to: {type", "sum: {}, to: {type"), "pay a"),
+    ] {
+        let answer = async |asked: &Value, run: &str| {
+            let answered = match door {
+                "decision" => lin.grant(asked).await,
+                _ => {
+                    let body = json!({"correlation_key": asked["correlation_key"]});
+                    lin.post(&format!("/api/jobs/{run}/signal"), &body).await
+                }
+            };
+            assert_eq!(answered.status, 200, "{answered:?}");
+        };
+        let before = house.ledger();
+        let (run, asked) = lin.asking("pa", json!([[["pay", {"to": "a"}]]])).await;
+        house.redefine(from, to).await;
+        answer(&asked[0], &run).await;
+        let again = lin.asked_anew(&run).await;
+        assert_eq!(house.ledger(), before, "{to}");
+        let facts = (&again[0]["tool_call_id"], &again[0]["ruling"], again.len());
+        assert_eq!(facts, (&json!("b0_1"), &json!("require_approval"), 1));
+        let reason = &again[0]["reasons"][0];
+        assert_eq!((&reason["layer"], &reason["rule"]), (&json!("tool"), &json!("definition")));
+        assert_ne!(again[0]["correlation_key"], asked[0]["correlation_key"]);
+        answer(&again[0], &run).await;
+        lin.until(&run, "completed").await;
+        assert_eq!(house.ledger()[before.len()..], [ran.to_owned()]);
+        house.change("", "").await;
+    }
     house.close().await;
 }
 

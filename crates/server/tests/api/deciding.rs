@@ -13,6 +13,8 @@ on_both! {
     a_request_of_somebody_else_is_not_there;
     not_everyone_who_sees_a_request_may_decide;
     own_requests_may_be_for_others_to_answer;
+    whoever_had_a_hand_in_asking_does_not_answer_where_others_must;
+    who_answers_through_the_signal_door_is_not_shown_the_run;
     edited_arguments_are_ruled_on_and_are_what_runs;
     a_decision_is_remembered_for_as_much_as_was_said;
     what_nobody_answers_in_time_expires;
@@ -156,6 +158,67 @@ async fn own_requests_may_be_for_others_to_answer(on: On) {
             house.server.holder(json!({"kind": "human", "name": "boss", "operator": true})).await;
         assert_eq!(boss.grant(&asked[0]).await.status, 200);
         who.until(&run, "completed").await;
+    }
+    house.close().await;
+}
+
+async fn whoever_had_a_hand_in_asking_does_not_answer_where_others_must(on: On) {
+    let house = House::with(on, |config| permissions(config, json!({"own_requests": false}))).await;
+    let operator = house.server.operator();
+    let boss =
+        house.server.holder(json!({"kind": "human", "name": "boss", "operator": true})).await;
+    let batch = json!([[["pay", {"to": "a"}]]]).to_string();
+    // The run is lin's; the operator started it, and the boss will speak into it.
+    let body = json!({"agent": "pa", "input": batch, "user": "lin"});
+    let run = crate::harness::id(&operator.post("/api/runs", &body).await.json());
+    operator.until(&run, "waiting").await;
+    let asked = operator.asked(&run).await;
+    let signal = json!({"correlation_key": asked[0]["correlation_key"]});
+    let path = format!("/api/runs/{run}/signal");
+    operator.grant(&asked[0]).await.problem(403, "forbidden");
+    operator.deny(&asked[0]).await.problem(403, "forbidden");
+    operator.post(&path, &signal).await.problem(403, "forbidden");
+    let said = boss.post(&format!("/api/runs/{run}/messages"), &json!({"text": "hurry"})).await;
+    assert_eq!(said.status, 200, "{said:?}");
+    boss.grant(&asked[0]).await.problem(403, "forbidden");
+    house.lin().await.grant(&asked[0]).await.problem(403, "forbidden");
+    assert_eq!(house.ledger(), [""; 0]);
+    let other =
+        house.server.holder(json!({"kind": "human", "name": "other", "operator": true})).await;
+    assert_eq!(other.post(&path, &signal).await.status, 200);
+    operator.until(&run, "completed").await;
+    assert_eq!(house.ledger(), ["pay a"]);
+    house.close().await;
+}
+
+async fn who_answers_through_the_signal_door_is_not_shown_the_run(on: On) {
+    let house = House::open(on).await;
+    house.change("users: {boss: {approver: true}}\n", "").await;
+    let (lin, boss) = (house.lin().await, house.server.human("boss").await);
+    let door =
+        house.server.holder(json!({"kind": "service", "name": "door", "approve": true})).await;
+    for who in [&boss, &door] {
+        let batch = json!([[["note", {"to": "a secret"}], ["pay", {"to": "a"}]]]);
+        let (run, asked) = lin.asking("pa", batch).await;
+        for path in ["", "/events", "/tree"] {
+            who.get(&format!("/api/runs/{run}{path}")).await.problem(404, "not_found");
+        }
+        assert_eq!(who.get("/api/runs").await.json()["items"], json!([]));
+        let signal = json!({"correlation_key": asked[0]["correlation_key"]});
+        // Twice: the second time the run may have ended.
+        for _ in 0..2 {
+            let told = who.post(&format!("/api/jobs/{run}/signal"), &signal).await;
+            assert_eq!(told.status, 200, "{told:?}");
+            let shown = told.json();
+            let mut names: Vec<&String> = shown.as_object().unwrap().keys().collect();
+            names.sort();
+            assert_eq!(names, ["id", "status", "waiting_for"]);
+            assert_eq!(shown["id"], json!(run));
+            lin.until(&run, "completed").await;
+        }
+        // To its owner the same door says all.
+        let told = lin.post(&format!("/api/jobs/{run}/signal"), &signal).await.json();
+        assert_eq!((&told["status"], &told["user"]), (&json!("completed"), &json!("lin")));
     }
     house.close().await;
 }

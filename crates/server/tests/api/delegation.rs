@@ -12,6 +12,7 @@ on_both! {
     what_the_delegation_denies_is_denied_though_the_role_has_it;
     what_the_role_denies_is_denied_though_the_delegation_has_it;
     what_is_granted_stays_within_the_delegation;
+    a_pattern_is_kept_as_the_names_of_the_day_and_a_later_tool_is_not_given;
     a_delegation_that_cannot_be_meant_is_refused;
 }
 
@@ -120,6 +121,40 @@ async fn what_is_granted_stays_within_the_delegation(on: On) {
         lin.until(run, "completed").await;
     }
     assert_eq!(house.ledger(), ["pay a"; 3]);
+    house.close().await;
+}
+
+async fn a_pattern_is_kept_as_the_names_of_the_day_and_a_later_tool_is_not_given(on: On) {
+    let house = House::open(on).await;
+    let lin = house.lin().await;
+    let batch = json!([[["pay", {"to": "a"}]], [["payroll", {}]], [["note", {"to": "b"}]]]);
+    for (delegated, kept) in [
+        (json!({"allowed_tools": ["pay*", "note"]}), json!({"allowed_tools": ["note", "pay"]})),
+        (json!({"denied_tools": ["roll*"]}), Value::Null),
+    ] {
+        let run = given(&lin, "pa", delegated, batch.clone()).await;
+        let id = run["id"].as_str().unwrap();
+        lin.until(id, "waiting").await;
+        let shown =
+            lin.get(&format!("/api/runs/{id}")).await.json()["delegated_permissions"].clone();
+        if kept != Value::Null {
+            assert_eq!(shown, kept);
+        }
+        let names = shown["allowed_tools"].as_array().unwrap();
+        assert!(names.iter().all(|it| !it.as_str().unwrap().contains('*')), "{shown}");
+        // While it waits, a tool comes that the pattern would have matched.
+        let roll =
+            "  payroll: {description: Pays all, command: [/bin/sh, -c, 'echo all >> ledger']}\n";
+        house.change_tools(roll).await;
+        let asked = lin.asked(id).await;
+        assert_eq!(lin.grant(&asked[0]).await.status, 200);
+        lin.until(id, "completed").await;
+        let results = house.results();
+        let words = ["PERMISSION_DENIED", "`payroll`", "layer `delegation`", "allowed_tools"];
+        assert!(words.iter().all(|it| results[1].contains(it)), "{results:?}");
+        house.change_tools("").await;
+    }
+    assert_eq!(house.ledger(), ["pay a", "note b", "pay a", "note b"]);
     house.close().await;
 }
 

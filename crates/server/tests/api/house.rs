@@ -106,6 +106,14 @@ impl House {
     }
 
     pub async fn with(on: On, change: impl FnOnce(&mut Config)) -> House {
+        House::with_environment(on, change, &[]).await
+    }
+
+    pub async fn with_environment(
+        on: On,
+        change: impl FnOnce(&mut Config),
+        environment: &[(&str, &str)],
+    ) -> House {
         let model = FakeModel::start().await.unwrap();
         model.otherwise(|_, seen| {
             let refuses = || Behaviour::Raw(Raw::new(400, "text/plain", ["no"]));
@@ -116,10 +124,10 @@ impl House {
             On::Postgres => Some(TestDatabase::create().await),
         };
         let (model_url, url) = (model.chat_url(), database.as_ref().map(TestDatabase::url));
-        let server = Server::with(|config| {
+        let settle = |config: &mut Config| {
             let org = config.data.with_file_name("org");
             std::fs::create_dir(&org).unwrap();
-            for (name, text) in files("", "") {
+            for (name, text) in files("", "", "") {
                 std::fs::write(org.join(name), text).unwrap();
             }
             config.org = Some(org);
@@ -132,26 +140,41 @@ impl House {
             };
             config.models.insert("default".to_owned(), fake);
             change(config);
-        })
-        .await;
+        };
+        let server = Server::with_environment(settle, environment).await;
         House { server, model, _database: database }
     }
 
     /// Puts the same organisation in force with something added to its roles and its policy.
     pub async fn change(&self, roles: &str, policy: &str) {
-        self.put(json!(std::collections::BTreeMap::from(files(roles, policy)))).await;
+        self.put(files(roles, policy, "")).await;
     }
 
     /// Puts the same organisation in force without one of its agents at work.
     pub async fn dismiss(&self, agent: &str) {
-        let mut files = std::collections::BTreeMap::from(files("", ""));
+        let mut files = files("", "", "");
         let at_work = format!("  {agent}: {{role: {agent}}}");
+        assert!(files[0].1.contains(&at_work), "{agent}");
         let dismissed = format!("  {agent}: {{role: {agent}, active: false}}");
-        files.entry("roles.yaml").and_modify(|it| *it = it.replace(&at_work, &dismissed));
-        self.put(json!(files)).await;
+        files[0].1 = files[0].1.replace(&at_work, &dismissed);
+        self.put(files).await;
     }
 
-    async fn put(&self, files: Value) {
+    /// The same with something added to its commands.
+    pub async fn change_tools(&self, commands: &str) {
+        self.put(files("", "", commands)).await;
+    }
+
+    /// The same with a command's line put otherwise.
+    pub async fn redefine(&self, from: &str, to: &str) {
+        let mut files = files("", "", "");
+        assert!(files[1].1.contains(from), "{from}");
+        files[1].1 = files[1].1.replace(from, to);
+        self.put(files).await;
+    }
+
+    async fn put(&self, files: [(&'static str, String); 4]) {
+        let files = json!(std::collections::BTreeMap::from(files));
         let request = self.server.operator().request(reqwest::Method::PUT, "/api/org");
         let changed = crate::harness::answer(request.json(&json!({"files": files}))).await;
         assert_eq!(changed.status, 200, "{changed:?}");
@@ -189,11 +212,11 @@ impl House {
     }
 }
 
-/// The organisation's files, with something added to two of them.
-fn files(roles: &str, policy: &str) -> [(&'static str, String); 4] {
+/// The organisation's files, with something added to each of them.
+fn files(roles: &str, policy: &str, commands: &str) -> [(&'static str, String); 4] {
     [
         ("roles.yaml", format!("{ROLES}{roles}")),
-        ("tools.yaml", TOOLS.to_owned()),
+        ("tools.yaml", TOOLS.replace("commands:\n", &format!("commands:\n{commands}"))),
         ("policy.yaml", format!("{POLICY}{policy}")),
         ("groups.yaml", GROUPS.to_owned()),
     ]
@@ -221,6 +244,19 @@ impl Caller {
         let path = format!("/api/permissions?status=pending&run={run}");
         let page = self.get(&path).await.json();
         page["items"].as_array().unwrap_or_else(|| panic!("{page}")).clone()
+    }
+
+    /// What a run asks, once it asks something.
+    pub async fn asked_anew(&self, run: &str) -> Vec<Value> {
+        let began = Instant::now();
+        loop {
+            let asked = self.asked(run).await;
+            if !asked.is_empty() {
+                return asked;
+            }
+            assert!(began.elapsed() < Duration::from_secs(20), "{run} asks nothing");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
 
     pub async fn decide(&self, permission: &Value, body: Value) -> Answer {

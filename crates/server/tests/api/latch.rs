@@ -13,10 +13,12 @@ on_both! {
     a_call_that_was_granted_is_never_asked_about_again;
     a_request_carries_what_is_needed_to_decide_on_a_command;
     a_request_carries_what_is_needed_to_decide_on_a_write;
+    a_request_says_of_which_kind_it_is;
     a_rule_of_the_organisation_denies_with_its_name_and_the_batch_goes_on;
     a_message_while_parked_is_read_after_the_results;
     cancelled_while_parked_a_request_is_cancelled_and_a_decision_comes_too_late;
     a_denial_may_abort_the_batch;
+    an_aborted_batch_says_what_had_run_by_then;
 }
 
 async fn while_one_call_waits_no_call_of_the_batch_runs(on: On) {
@@ -168,6 +170,7 @@ async fn a_request_carries_what_is_needed_to_decide_on_a_command(on: On) {
     // What cannot be seen is spelt out where a person reads it.
     let command = payload["command"].as_str().unwrap();
     assert!(command.ends_with(r"'b\u{202e}b\u{1b}[2K'"), "{command}");
+    assert_eq!(payload["argv"].as_array().unwrap().last().unwrap(), r"b\u{202e}b\u{1b}[2K");
     lin.grant(it).await;
     lin.until(&run, "completed").await;
     assert_eq!(house.ledger(), ["pay b\u{202e}b\u{1b}[2K"]);
@@ -180,7 +183,7 @@ async fn a_request_carries_what_is_needed_to_decide_on_a_write(on: On) {
     let workspace = house.server.config.workspace();
     std::fs::write(workspace.join("plan.txt"), "one\ntwo\n").unwrap();
     let content = "one\ntwo \u{202e}eerht\n";
-    let forged = "x\n+++ x\n@@ -0,0 +1 @@\n+harmless";
+    let forged = "x\u{202e}\n+++ x\n@@ -0,0 +1 @@\n+harmless";
     let batch = json!([[
         ["write_file", {"path": "plan.txt", "content": content}],
         ["write_file", {"path": forged, "content": "harm"}],
@@ -194,11 +197,51 @@ async fn a_request_carries_what_is_needed_to_decide_on_a_write(on: On) {
     let diff = asked[1]["payload"]["diff"].as_str().unwrap();
     assert!(!diff.lines().any(|it| it == "+harmless"), "{diff}");
     assert!(diff.lines().any(|it| it == "+harm"), "{diff}");
+    let path = r"x\u{202e}\n+++ x\n@@ -0,0 +1 @@\n+harmless";
+    assert_eq!(asked[1]["payload"]["paths"], json!([path]));
     lin.deny(&asked[1]).await;
     lin.grant(&asked[0]).await;
     lin.until(&run, "completed").await;
     assert_eq!(std::fs::read_to_string(workspace.join("plan.txt")).unwrap(), content);
     assert_eq!(std::fs::read_dir(&workspace).unwrap().count(), 1);
+    house.close().await;
+}
+
+async fn a_request_says_of_which_kind_it_is(on: On) {
+    let house = House::open(on).await;
+    let every = "tools: {read_file: require_approval, wait_for_signal: require_human}\n";
+    house.change("", every).await;
+    let lin = house.lin().await;
+    let wait = json!({"correlation_key": "go"});
+    let batch = json!([[
+        ["read_file", {"path": "plan.txt"}], ["write_file", {"path": "plan.txt", "content": "x"}],
+        ["pay", {"to": "a"}], ["wait_for_signal", wait],
+    ]]);
+    let (run, asked) = lin.asking("pa", batch).await;
+    let kinds: Vec<(&Value, &Value)> = asked.iter().map(|it| (&it["tool"], &it["kind"])).collect();
+    let due = [
+        ("read_file", "read"),
+        ("write_file", "write"),
+        ("pay", "command"),
+        ("wait_for_signal", "all"),
+    ]
+    .map(|(tool, kind)| (json!(tool), json!(kind)));
+    assert_eq!(kinds, due.each_ref().map(|(tool, kind)| (tool, kind)));
+    assert_eq!(asked[0]["payload"], json!({"paths": ["plan.txt"], "rememberable": true}));
+    assert_eq!(asked[3]["payload"], json!({"rememberable": false}));
+    for it in &asked[..3] {
+        assert_eq!(lin.deny(it).await.status, 200);
+    }
+    // A wait is a call like any other: it begins when a person has said so.
+    assert_eq!(lin.grant(&asked[3]).await.status, 200);
+    let began = std::time::Instant::now();
+    while lin.get(&format!("/api/runs/{run}")).await.json()["waiting_for"] != "signal" {
+        assert!(began.elapsed() < std::time::Duration::from_secs(20));
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    assert_eq!(lin.post(&format!("/api/jobs/{run}/signal"), &wait).await.status, 200);
+    lin.until(&run, "completed").await;
+    assert_eq!(house.ledger(), [""; 0]);
     house.close().await;
 }
 
@@ -274,7 +317,38 @@ async fn a_denial_may_abort_the_batch(on: On) {
     lin.until(&run, "completed").await;
     assert_eq!(house.ledger(), [""; 0]);
     let results = house.results();
-    assert!(results[0].contains("denied") && results[2].contains("denied"), "{results:?}");
+    let said = "Another call of the same batch was denied, so this one did not run; no call of the \
+                batch was begun.";
+    assert!(results[0].contains(said) && results[2].contains(said), "{results:?}");
     assert!(results[1].contains("User denied the request."), "{results:?}");
+    house.close().await;
+}
+
+/// Some of a batch may have run when a rule that has become stricter has the next call asked about
+/// again: whoever denies that ends the rest, and what is said of it is true.
+async fn an_aborted_batch_says_what_had_run_by_then(on: On) {
+    let house = House::with(on, |config| {
+        config.permissions =
+            serde_json::from_value(json!({"on_partial_deny": "abort_batch"})).unwrap();
+    })
+    .await;
+    let lin = house.lin().await;
+    let door =
+        house.server.holder(json!({"kind": "service", "name": "door", "approve": true})).await;
+    let batch = json!([[["note", {"to": "a"}], ["pay", {"to": "b"}], ["pay", {"to": "c"}]]]);
+    let (run, asked) = lin.asking("pa", batch).await;
+    assert_eq!(door.grant(&asked[0]).await.status, 200);
+    house.change("", "tools: {pay: require_human}\n").await;
+    assert_eq!(lin.grant(&asked[1]).await.status, 200);
+    let again = lin.asked_anew(&run).await;
+    assert_eq!(house.ledger(), ["note a"]);
+    assert_eq!(lin.deny(&again[0]).await.status, 200);
+    lin.until(&run, "completed").await;
+    assert_eq!(house.ledger(), ["note a"]);
+    let results = house.results();
+    assert!(results[0].contains("noted a"), "{results:?}");
+    assert!(results[1].contains("User denied the request."), "{results:?}");
+    let said = "so this one did not run; begun before that: `note` (b0_1).";
+    assert!(results[2].contains(said), "{results:?}");
     house.close().await;
 }

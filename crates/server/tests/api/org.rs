@@ -165,6 +165,45 @@ async fn every_mistake_is_in_the_answer_and_nothing_changes() {
     }
 }
 
+/// What only shows when the tools are put together: a check says of it what applying says.
+#[tokio::test]
+async fn a_check_finds_what_applying_finds_and_starts_nothing() {
+    let (server, dir) = with_dir().await;
+    let operator = server.operator();
+    let started = dir.join("started");
+    let touch = format!("mcp: {{far: {{command: [touch, {}]}}}}", started.display());
+    let checked = put(&operator, "/api/org?check=true", json!({ "tools.yaml": touch })).await;
+    assert_eq!((checked.status, &checked.json()["version"]), (200, &Value::Null));
+    assert!(!started.exists());
+    let odd = "commands: {pay: {description: Pays, command: [./ws/pay]}}\n\
+        mcp:\n  both: {url: \"ftp://x\"}\n  secret: {url: \"http://127.0.0.1:9\", headers: {A: \"env:NOT_SET\"}}\n";
+    let workspace = server.config.workspace();
+    std::os::unix::fs::symlink(&workspace, dir.join("ws")).unwrap();
+    std::fs::write(workspace.join("pay"), "").unwrap();
+    let warned = async |path: &str| {
+        let answer = put(&operator, path, json!({ "tools.yaml": odd })).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let said = answer.json()["mistakes"].as_array().unwrap().clone();
+        let said = said.iter().filter(|it| it["code"] == "W111");
+        said.map(|it| it["detail"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let said = warned("/api/org?check=true").await;
+    assert_eq!(said.len(), 3, "{said:?}");
+    for part in ["lies in the workspace", "`both`", "`NOT_SET`"] {
+        assert!(said.iter().any(|it| it.contains(part)), "{part}: {said:?}");
+    }
+    assert_eq!(operator.get("/api/org").await.json()["version"], 1);
+    assert_eq!(warned("/api/org").await, said);
+    // Without its workspace no version has tools: neither says otherwise.
+    std::fs::remove_dir_all(&workspace).unwrap();
+    for path in ["/api/org?check=true", "/api/org"] {
+        let refused = put(&operator, path, json!({ "tools.yaml": touch })).await;
+        assert_eq!(refused.status, 422, "{refused:?}");
+        assert_eq!(refused.json()["mistakes"][0]["code"], "E111");
+    }
+    assert!(!started.exists());
+}
+
 #[tokio::test]
 async fn a_changed_file_is_put_in_force_and_a_bad_one_is_not() {
     let (server, dir) = with_dir().await;

@@ -7,6 +7,7 @@ use reqwest::Method;
 use serde_json::json;
 
 use crate::harness::{Server, answer, id};
+use crate::house::{House, On};
 
 async fn on(url: String) -> Server {
     Server::with(|config| config.database = Some(url)).await
@@ -98,6 +99,47 @@ async fn two_at_once_with_one_key_make_one_run_on_two_servers() {
     assert!(answered.iter().all(|it| id(&it.json()) == first), "{answered:?}");
     one.running.stop().await;
     other.running.stop().await;
+}
+
+/// Two people at two servers, through both doors, at the same instant.
+#[tokio::test]
+async fn two_servers_that_are_told_at_once_resume_a_batch_once_and_ask_nothing_again() {
+    let house = House::open(On::Postgres).await;
+    let data = tempfile::TempDir::new().unwrap();
+    let mut config = house.server.config.clone();
+    config.workspace = Some(config.workspace());
+    config.data = data.path().join("data");
+    let running = chancery_server::start(&config, []).await.unwrap();
+    let other = Server { running, data, config };
+    let lin = house.lin().await;
+    for round in 1..=5 {
+        let batch = json!([[["pay", {"to": "a"}], ["note", {"to": "b"}], ["pay", {"to": "c"}]]]);
+        let (run, asked) = lin.asking("pa", batch).await;
+        let mut clicks = tokio::task::JoinSet::new();
+        for n in 0..16 {
+            let who = if n % 2 == 0 { house.server.operator() } else { other.operator() };
+            let (run, permission) = (run.clone(), asked[n / 2 % 2].clone());
+            clicks.spawn(async move {
+                if n % 8 < 4 {
+                    return who.grant(&permission).await.status;
+                }
+                let body = json!({"correlation_key": permission["correlation_key"]});
+                who.post(&format!("/api/jobs/{run}/signal"), &body).await.status
+            });
+        }
+        let statuses = clicks.join_all().await;
+        assert!(statuses.iter().all(|it| *it == 200), "{statuses:?}");
+        assert_eq!(lin.until(&run, "completed").await["attempt"], 2);
+        let kinds = lin.kinds(&run).await;
+        let count = |kind: &str| kinds.iter().filter(|it| *it == kind).count();
+        let counted = (count("permission.updated"), count("tool.started"), count("batch.proposed"));
+        assert_eq!(counted, (2, 3, 1), "{kinds:?}");
+        let all = other.operator().get(&format!("/api/permissions?run={run}")).await.json();
+        assert_eq!(all["items"].as_array().unwrap().len(), 2, "{all}");
+        assert_eq!(house.ledger().len(), 3 * round);
+    }
+    other.running.stop().await;
+    house.close().await;
 }
 
 #[tokio::test]

@@ -27,7 +27,9 @@ pub(super) fn of(change: &Change) -> Vec<Entry> {
             Event::ChildSpawned(it) => entries.push(about.spawned(it)),
             Event::Cancelled(it) => entries.push(about.entry(0, kind::RUN_CANCELLED, &it.by)),
             Event::BatchProposed(it) => {
-                let spoken = (0..).zip(&it.calls).filter(|(_, it)| it.ruling != Ruling::Allow);
+                // An allow that was put in words is one to be kept.
+                let silent = |it: &Proposal| it.ruling == Ruling::Allow && it.reasons.is_empty();
+                let spoken = (0..).zip(&it.calls).filter(|(_, it)| !silent(it));
                 entries.extend(spoken.map(|(place, call)| about.proposal(place, call)));
             }
             Event::PermissionRequested(it) => entries.push(about.requested(it)),

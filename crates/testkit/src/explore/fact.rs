@@ -151,6 +151,7 @@ impl Question {
             risk: None,
             capabilities: vec![],
             arguments_sha256: String::new(),
+            definition_sha256: None,
             signature: None,
             asked_at: Timestamp::UNIX_EPOCH,
             expires_at: stands.then(|| time(1)),

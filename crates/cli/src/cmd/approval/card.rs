@@ -2,7 +2,7 @@
 //! the call; the agent is only quoted.
 
 use chancery_api::permission::{Link, Permission, Reason};
-use chancery_runtime::gate::arguments_sha256;
+use chancery_runtime::digest::sha256;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -57,7 +57,7 @@ fn call(fields: &mut Fields, permission: &Permission, terminal: Terminal, indent
         fields.append(arguments);
     }
     let digest = &permission.arguments_sha256;
-    let holds = arguments_sha256(&permission.arguments) == *digest;
+    let holds = sha256(&permission.arguments) == *digest;
     let warned = if holds { "" } else { "  DOES NOT FIT THESE ARGUMENTS" };
     fields.field("sha256", &format!("{digest}{warned}"));
 }
@@ -173,7 +173,7 @@ mod tests {
             {"run_id": "run_2", "agent": "dev", "role": "dev", "group": "grp", "user": "lin"},
             {"run_id": "run_1", "agent": "pa", "role": "pa", "group": null, "user": "lin"},
         ]);
-        let digest = arguments_sha256(&arguments);
+        let digest = sha256(&arguments);
         serde_json::from_value(json!({
             "id": "perm_1", "run_id": "run_2", "message_id": "msg_1", "tool_call_id": "c1",
             "tool": "pay", "arguments": arguments, "arguments_sha256": digest, "kind": "command",

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use chancery_domain::policy::{Risk, is_glob};
 use futures_util::future::join_all;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::command::{Command, Template};
 use super::super::files::{ReadFile, Workspace, WriteFile};
 use super::super::group::{Conclude, EscalateToGroup, ListAvailableGroups};
-use super::super::mcp::{ConnectError, Endpoint, Server, resolve};
+use super::super::mcp::{ConnectError, Endpoint, Server, prefix, resolve};
 use super::super::process::Program;
 use super::super::wait_for_signal::WaitForSignal;
 use super::super::{Effect, Tool, ToolSpec, Tools};
@@ -50,6 +50,39 @@ const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// Every server is tried once before this returns; those that do not answer are tried again in
 /// the background, and their tools come when they do.
 pub async fn build(config: &ToolsConfig, place: &Place) -> Result<(Tools, Report), BuildError> {
+    let Local { mut tools, workspace, mut warnings } = local(config, place)?;
+    let servers = start_servers(config, place, workspace.path(), &mut tools).await;
+    for name in config.tools.0.keys() {
+        // Those of a server that is not there yet cannot be known.
+        if tools.spec(name).is_none() && !name.starts_with("mcp__") && !is_glob(name) {
+            warnings.push(format!("`tools` says something about `{name}`, which does not exist"));
+        }
+    }
+    Ok((tools, Report { warnings, servers }))
+}
+
+/// What building would come to, without starting anything: the same mistakes, and the tools with
+/// the places of those that servers would bring. The warnings name servers that could not be
+/// reached whatever they are.
+pub fn plan(config: &ToolsConfig, place: &Place) -> Result<(Tools, Vec<String>), BuildError> {
+    let Local { mut tools, workspace, mut warnings } = local(config, place)?;
+    for (name, given) in &config.mcp {
+        tools.later(&prefix(name));
+        if let Err(why) = endpoint(given, place, workspace.path()) {
+            warnings.push(format!("MCP server `{name}`: {why}"));
+        }
+    }
+    Ok((tools, warnings))
+}
+
+/// What is there without asking anybody.
+struct Local {
+    tools: Tools,
+    workspace: Arc<Workspace>,
+    warnings: Vec<String>,
+}
+
+fn local(config: &ToolsConfig, place: &Place) -> Result<Local, BuildError> {
     let workspace = Workspace::open(&place.workspace).map_err(|it| {
         BuildError(vec![format!("workspace `{}`: {it}", place.workspace.display())])
     })?;
@@ -57,7 +90,6 @@ pub async fn build(config: &ToolsConfig, place: &Place) -> Result<(Tools, Report
     let mut tools = Tools::default();
     let mut mistakes = Vec::new();
     let mut warnings = Vec::new();
-
     for tool in built_in(config, &workspace) {
         if let Err(error) = tools.register(tool) {
             mistakes.push(error.to_string());
@@ -77,18 +109,11 @@ pub async fn build(config: &ToolsConfig, place: &Place) -> Result<(Tools, Report
              `_`, none of these last at its ends"
         )
     }));
-    if !mistakes.is_empty() {
-        return Err(BuildError(mistakes));
+    if mistakes.is_empty() {
+        Ok(Local { tools, workspace, warnings })
+    } else {
+        Err(BuildError(mistakes))
     }
-
-    let servers = start_servers(config, place, workspace.path(), &mut tools).await;
-    for name in config.tools.0.keys() {
-        // Those of a server that is not there yet cannot be known.
-        if tools.spec(name).is_none() && !name.starts_with("mcp__") && !is_glob(name) {
-            warnings.push(format!("`tools` says something about `{name}`, which does not exist"));
-        }
-    }
-    Ok((tools, Report { warnings, servers }))
 }
 
 /// The tools that are known without asking anybody, each with the schema of its arguments.
@@ -159,9 +184,16 @@ fn command(
         supports_parallel: given.supports_parallel,
     };
     config.tools.apply(&mut spec);
+    let definition = json!({
+        "command": given.command,
+        "timeout": given.timeout.map(|it| it.0.as_millis()),
+        "mutating": given.mutating,
+        "network": given.network,
+    });
     Ok(Command {
         spec,
         template,
+        definition,
         timeout: given.timeout.map_or(COMMAND_TIMEOUT, |it| it.0),
         mutating: given.mutating,
         network: given.network,
@@ -260,7 +292,6 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use chancery_domain::event::CallResult;
-    use serde_json::json;
 
     use super::super::super::testing::context;
     use super::super::super::{Done, mcp};
@@ -310,6 +341,9 @@ mcp: {a__b: {url: "http://x"}}
 "#;
         let BuildError(mistakes) = built(text, dir.path()).await.unwrap_err();
         assert_eq!(mistakes.len(), 5, "{mistakes:#?}");
+        let config = ToolsConfig::parse("tools.yaml", text).unwrap();
+        let planned = plan(&config, &Place::here(&dir.path().join("ws"), dir.path()));
+        assert_eq!(planned.unwrap_err(), BuildError(mistakes));
     }
 
     #[tokio::test]
@@ -333,6 +367,11 @@ mcp:
 "#;
         let (tools, report) = built(text, dir.path()).await.unwrap();
         assert_eq!(tools.specs().count(), built_in_count());
+        let config = ToolsConfig::parse("tools.yaml", text).unwrap();
+        let place = Place::here(&dir.path().join("ws"), dir.path());
+        let (planned, warnings) = plan(&config, &place).unwrap();
+        assert_eq!(planned.awaited(), ["mcp__both__", "mcp__gone__", "mcp__secret__"]);
+        assert_eq!(warnings.len(), 2, "{warnings:?}");
         let states: Vec<_> =
             report.servers.iter().map(|it| (it.name(), it.status().state)).collect();
         let misconfigured = |why: &str| mcp::State::Misconfigured { why: why.to_owned() };

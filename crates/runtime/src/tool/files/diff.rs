@@ -1,6 +1,6 @@
 //! What a write would change, as a person is to see it.
 
-use chancery_domain::text::visible;
+use chancery_domain::text::{visible, visible_line};
 use serde_json::{Map, Value, json};
 use similar::TextDiff;
 
@@ -22,7 +22,7 @@ pub(super) fn against_disk(workspace: &Workspace, path: &str, content: &str) -> 
     };
     let diff = TextDiff::configure().timeout(DIFF_TIME_MAX).diff_lines(old, content);
     // A name of several lines could pass for lines of the difference.
-    let name = path.replace('\n', "\\n").replace('\t', "\\t");
+    let name = visible_line(path);
     let mut shown =
         visible(&diff.unified_diff().context_radius(3).header(&name, &name).to_string());
     let cut = shown.len() > DIFF_BYTES_MAX;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use chancery_domain::batch::Permit;
 use chancery_domain::event::{Call, CallResult, RequestKind};
+use chancery_domain::text::visible_line;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject,
     RequestMetaObject,
@@ -38,10 +39,19 @@ impl Tool for McpTool {
         &self.spec
     }
 
+    fn definition(&self) -> Value {
+        json!({
+            "server": self.server.name(),
+            "reached": self.server.definition(),
+            "tool": self.far_name,
+            "annotations": self.annotations,
+        })
+    }
+
     async fn describe(&self, _: &Call) -> Description {
         let payload = json!({
             "server": self.server.name(),
-            "server_tool": self.far_name,
+            "server_tool": visible_line(&self.far_name),
             "annotations": self.annotations,
         });
         let payload = payload.as_object().cloned().unwrap_or_default();

@@ -18,6 +18,7 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{ClientHandler, ErrorData};
+use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::process::ChildStderr;
 
@@ -92,6 +93,13 @@ impl Endpoint {
         });
         let headers = headers.collect::<Result<_, ConnectError>>()?;
         Ok(Endpoint(Way::Http { url: url.to_owned(), headers }))
+    }
+
+    pub(super) fn definition(&self) -> Value {
+        match &self.0 {
+            Way::Stdio(program) => json!(program.argv),
+            Way::Http { url, .. } => json!(without_secrets(url)),
+        }
     }
 
     pub(super) async fn connect(&self) -> Result<Link, ConnectError> {
