@@ -4,7 +4,7 @@
 //! place that a run changes state, [`batch`] the latch over the calls of one model output,
 //! [`history`] a run folded from its log with the changes that may be appended to it,
 //! [`command`] what may be done to a run from outside, [`policy`] what the rules say about a call,
-//! [`audit`] what is kept of it for those who check.
+//! [`audit`] what is kept of it for those who check, [`memory`] what is remembered and for whom.
 
 pub mod id;
 
@@ -16,6 +16,7 @@ pub mod command;
 pub mod history;
 
 pub mod audit;
+pub mod memory;
 pub mod org;
 pub mod policy;
 pub mod text;
