@@ -72,6 +72,7 @@ pub mod kind {
     pub const TOKEN_REVOKED: &str = "token.revoked";
     pub const SIGN_IN: &str = "sign_in";
     pub const RUN_CANCELLED: &str = "run.cancelled";
+    pub const MEMORY_FORGOTTEN: &str = "memory.forgotten";
 }
 
 impl Entry {

@@ -5,6 +5,7 @@
 pub mod config;
 
 pub mod files;
+pub mod memory;
 pub mod wait_for_signal;
 
 pub mod command;

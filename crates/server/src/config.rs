@@ -1,6 +1,7 @@
 //! What a server is told by its operator: flag over environment over file over default.
 
 mod layer;
+mod memory;
 mod model;
 mod permissions;
 mod webhook;
@@ -15,6 +16,7 @@ use chancery_store::Location;
 use serde::{Deserialize, Serialize};
 
 pub use layer::{ConfigError, Layers, Origin, load};
+pub use memory::MemoryConfig;
 pub use model::{ModelConfig, Provider, build_models, describe_models};
 pub use permissions::PermissionsConfig;
 pub use webhook::{WebhookConfig, WebhookFormat};
@@ -44,6 +46,7 @@ pub struct Config {
     pub tools: ToolsConfig,
     pub permissions: PermissionsConfig,
     pub audit: AuditConfig,
+    pub memory: MemoryConfig,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
     pub models: BTreeMap<String, ModelConfig>,
@@ -123,6 +126,7 @@ impl Default for Config {
             tools: ToolsConfig::default(),
             permissions: PermissionsConfig::default(),
             audit: AuditConfig::default(),
+            memory: MemoryConfig::default(),
             isolation: None,
             models: BTreeMap::new(),
             tiers: BTreeMap::new(),

@@ -21,6 +21,8 @@ pub const TOOLS: &[(&str, Risk, &[&str])] = &[
     ("manage_backlog", Low, &[]),
     ("manage_ci_config", High, &[]),
     ("manage_tools", High, &[]),
+    ("memory_search", Low, &[]),
+    ("memory_write", Low, &[]),
     ("prioritize_tasks", Low, &[]),
     ("read_code", Low, &[]),
     ("read_contract", Low, &[]),
@@ -30,6 +32,7 @@ pub const TOOLS: &[(&str, Risk, &[&str])] = &[
     ("read_tech_reports", Low, &[]),
     ("read_url", Medium, &[]),
     ("read_user_feedback", Low, &[]),
+    ("record", Low, &[]),
     ("request_budget", Low, &[]),
     ("review_pr", Low, &[]),
     ("run_health_check", Low, &[]),
@@ -49,7 +52,8 @@ pub const TOOLS: &[(&str, Risk, &[&str])] = &[
 ];
 
 /// Those of them that no command can stand for.
-pub const BUILT_IN: &[&str] = &["read_file", "wait_for_signal", "write_file"];
+pub const BUILT_IN: &[&str] =
+    &["memory_search", "memory_write", "read_file", "record", "wait_for_signal", "write_file"];
 
 /// Capabilities that the built-in policy speaks of, so that an operator's tool can have them.
 pub const CAPABILITIES: &[&str] = &["deploy", "payment", "send_email", "write_db"];

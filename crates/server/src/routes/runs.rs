@@ -24,7 +24,7 @@ use crate::router::App;
 use crate::{stream, view};
 
 /// The one organisation that there is so far.
-const ORG: &str = "default";
+pub const ORG: &str = "default";
 const LIST_MAX: u32 = 200;
 /// Every entry is held against every tool, again and again.
 const TOOLS_MAX: usize = 1000;

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chancery_domain::policy::{Risk, is_glob};
+use chancery_store::Store;
 use futures_util::future::join_all;
 use serde_json::Value;
 
 use super::super::command::{Command, Template};
 use super::super::files::{ReadFile, Workspace, WriteFile};
 use super::super::mcp::{ConnectError, Endpoint, Server, resolve};
+use super::super::memory;
 use super::super::process::Program;
 use super::super::wait_for_signal::WaitForSignal;
 use super::super::{Effect, Tool, ToolSpec, Tools};
@@ -25,6 +27,8 @@ pub struct Place {
     /// Where the programs of commands are looked for that are named with a `/`: the directory of
     /// the file that names them. Not the workspace, where agents write.
     pub programs: PathBuf,
+    /// Where agents remember; without it they do not.
+    pub memory: Option<Store>,
     /// What `env:NAME` is looked up in, and where `PATH` and `HOME` are taken from.
     pub environment: BTreeMap<String, String>,
 }
@@ -57,7 +61,7 @@ pub async fn build(config: &ToolsConfig, place: &Place) -> Result<(Tools, Report
     let mut mistakes = Vec::new();
     let mut warnings = Vec::new();
 
-    for tool in built_in(config, &workspace) {
+    for tool in built_in(config, &workspace).into_iter().chain(remembering(config, place)) {
         if let Err(error) = tools.register(tool) {
             mistakes.push(error.to_string());
         }
@@ -93,7 +97,7 @@ pub async fn build(config: &ToolsConfig, place: &Place) -> Result<(Tools, Report
 /// The tools that are known without asking anybody, each with the schema of its arguments.
 pub fn schemas(config: &ToolsConfig) -> Vec<(String, Value)> {
     let built_in = [ReadFile::spec(), WriteFile::spec(), WaitForSignal::spec()];
-    let built_in = built_in.into_iter().map(|it| (it.name, it.parameters));
+    let built_in = built_in.into_iter().chain(memory::specs()).map(|it| (it.name, it.parameters));
     let commands = config.commands.iter().map(|(name, it)| (name.clone(), it.parameters.clone()));
     built_in.chain(commands).collect()
 }
@@ -108,6 +112,15 @@ fn built_in(config: &ToolsConfig, workspace: &Arc<Workspace>) -> [Arc<dyn Tool>;
         Arc::new(WriteFile::new(changed(WriteFile::spec()), workspace.clone())),
         Arc::new(WaitForSignal::new(changed(WaitForSignal::spec()))),
     ]
+}
+
+fn remembering(config: &ToolsConfig, place: &Place) -> Vec<Arc<dyn Tool>> {
+    let Some(store) = &place.memory else { return Vec::new() };
+    let changed = |mut spec: ToolSpec| {
+        config.tools.apply(&mut spec);
+        spec
+    };
+    memory::tools(store, changed).into_iter().map(|it| Arc::new(it) as Arc<dyn Tool>).collect()
 }
 
 fn command(
@@ -242,7 +255,8 @@ impl Place {
         let environment = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
-        Place { workspace: workspace.to_owned(), programs: programs.to_owned(), environment }
+        let (workspace, programs) = (workspace.to_owned(), programs.to_owned());
+        Place { workspace, programs, memory: None, environment }
     }
 }
 
