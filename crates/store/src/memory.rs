@@ -183,7 +183,7 @@ impl Store {
         before: Timestamp,
         limit: u32,
     ) -> Result<usize, StoreError> {
-        let wall = Wall { org: org.to_owned(), user: "*".to_owned() };
+        let wall = Wall { org: org.to_owned(), user: session::EVERYONE.to_owned() };
         let org = org.to_owned();
         within!(write, self, wall, session => expired(session, &org, kind, before, limit))
     }

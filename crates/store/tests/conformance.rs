@@ -64,7 +64,8 @@ on_both! {
         a_group_run_that_completes_is_due_and_no_other
         a_deposit_is_made_once_and_says_where_it_came_from
         an_identical_text_is_linked_and_not_repeated
-        a_deposit_that_two_take_is_made_once;
+        a_deposit_that_two_take_is_made_once
+        a_deposit_outlives_whoever_took_it;
     org:
         a_version_is_kept_with_its_files
         the_same_organisation_makes_no_new_version

@@ -73,20 +73,21 @@ CREATE TABLE deposits (
 );
 CREATE INDEX deposits_due ON deposits (due_at);
 
--- The second wall: whatever a statement asks for, it sees what its transaction was let in for.
+-- The second wall: whatever a statement asks for, it sees what its transaction was let in for. The
+-- system's own work is for every user of an organisation; no user's name has a control character.
 ALTER TABLE memory_partitions ENABLE ROW LEVEL SECURITY;
 ALTER TABLE memory_partitions FORCE ROW LEVEL SECURITY;
 CREATE POLICY memory_partitions_wall ON memory_partitions USING (
   org_id = (SELECT current_setting('chancery.org', true))
   AND (user_id = '' OR user_id = (SELECT current_setting('chancery.user', true))
-    OR (SELECT current_setting('chancery.user', true)) = '*'));
+    OR (SELECT current_setting('chancery.user', true)) = chr(1)));
 
 ALTER TABLE memories ENABLE ROW LEVEL SECURITY;
 ALTER TABLE memories FORCE ROW LEVEL SECURITY;
 CREATE POLICY memories_wall ON memories USING (
   org_id = (SELECT current_setting('chancery.org', true))
   AND (user_id = '' OR user_id = (SELECT current_setting('chancery.user', true))
-    OR (SELECT current_setting('chancery.user', true)) = '*'));
+    OR (SELECT current_setting('chancery.user', true)) = chr(1)));
 
 ALTER TABLE memory_sources ENABLE ROW LEVEL SECURITY;
 ALTER TABLE memory_sources FORCE ROW LEVEL SECURITY;

@@ -1,5 +1,7 @@
 //! From a plan to the partitions that there are: the only way to their numbers.
 
+use std::collections::BTreeSet;
+
 use chancery_domain::id::{AgentId, GroupId, ProjectId, UserId};
 use chancery_domain::memory::rank::Corpus;
 use chancery_domain::memory::{MemoryKind, Partition, Plan, Scope, Which};
@@ -42,7 +44,7 @@ impl Wall {
 pub(super) async fn reach(session: &impl Session, plan: &Plan) -> Result<Reach, StoreError> {
     let mut tiers = Vec::new();
     // One partition belongs to the first tier that has it.
-    let mut seen: Vec<u32> = Vec::new();
+    let mut seen = BTreeSet::new();
     for tier in plan.tiers() {
         let found = match &tier.which {
             Which::These(these) if these.is_empty() => Vec::new(),
@@ -70,7 +72,7 @@ pub(super) async fn reach(session: &impl Session, plan: &Plan) -> Result<Reach, 
         seen.extend(partitions.iter().map(|it| it.id));
         tiers.push(ReachedTier { name: tier.name, share: tier.share, partitions });
     }
-    session.admit(&seen).await?;
+    session.admit(&seen.into_iter().collect::<Vec<u32>>()).await?;
     Ok(Reach { tiers })
 }
 

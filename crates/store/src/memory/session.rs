@@ -24,11 +24,15 @@ use crate::sqlite::Chain;
 
 pub(super) type Decode<T> = fn(&dyn Columns) -> Result<T, StoreError>;
 
+/// In the place of a user, for the system's own work. No user is called so: names have no control
+/// characters.
+pub(super) const EVERYONE: &str = "\u{1}";
+
 /// For whom a session is.
 #[derive(Debug, Clone)]
 pub(super) struct Wall {
     pub org: String,
-    /// Whose own memories it reaches; `*` for the system's own work.
+    /// Whose own memories it reaches.
     pub user: String,
 }
 

@@ -587,3 +587,22 @@ pub async fn a_deposit_that_two_take_is_made_once(place: &super::Home) {
     let asked = Asked { kind: Some(MemoryKind::Archival), ..Asked::default() };
     assert_eq!(all(&store, &lin().everything(false, asked)).await.len(), 12);
 }
+
+/// Whoever took a deposit may die before it is made, or before it knows that it was.
+pub async fn a_deposit_outlives_whoever_took_it(place: &super::Home) {
+    let store = place.open().await;
+    let run = group_run(&store, &[(EpisodeKind::Decision, "we ship on Friday")]).await;
+    append(&store, run, [completed("Shipped.")], Fence::Outside).await.unwrap();
+    let taken = store.take_deposits(10, Duration::ZERO).await.unwrap();
+    assert_eq!(taken.len(), 1, "taken, and then nothing more is heard of the taker");
+    assert_eq!(chancery_runtime::deposit::deposit_due(&store).await.unwrap(), 1);
+    let asked = Asked { kind: Some(MemoryKind::Archival), ..Asked::default() };
+    let plan = lin().everything(false, asked);
+    let kept = all(&store, &plan).await;
+    assert_eq!(kept.len(), 2);
+    // Made and not known to be made: it is not due any more, so that nothing is made of it.
+    let shop = Scope { project: Some("shop".into()), ..Scope::org("acme") };
+    let shop = home(&lin(), shop, MemoryKind::Archival, false);
+    let late = store.deposit(run, &shop, vec![memory("something else")]).await.unwrap();
+    assert_eq!((late, all(&store, &plan).await), (0, kept));
+}
