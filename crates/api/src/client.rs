@@ -1,6 +1,7 @@
 //! A typed client of a running server.
 
 mod authority;
+mod memory;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

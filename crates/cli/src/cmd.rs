@@ -9,6 +9,7 @@ pub mod completions;
 pub mod config;
 pub mod demo;
 pub mod doctor;
+pub mod memory;
 pub mod org;
 pub mod policy;
 pub mod rule;

@@ -84,6 +84,9 @@ enum Command {
     /// The audit: look at it, carry it away, check it
     #[command(subcommand)]
     Audit(cmd::audit::Command),
+    /// What is remembered: list, search, show, forget, carry away
+    #[command(subcommand)]
+    Memory(cmd::memory::Command),
     /// The organisation: show, write out, check, compare, change
     #[command(subcommand)]
     Org(cmd::org::Command),
@@ -125,6 +128,7 @@ async fn main() -> ExitCode {
         Command::Chat(args) => cmd::chat::run(&global, args).await,
         Command::Token(command) => cmd::token::run(&global, command).await,
         Command::Audit(command) => cmd::audit::run(&global, command).await,
+        Command::Memory(command) => cmd::memory::run(&global, command).await,
         Command::Org(command) => cmd::org::run(&global, command).await,
         Command::Config(command) => cmd::config::run(&global, command),
         Command::Doctor(args) => cmd::doctor::run(&global, args).await,

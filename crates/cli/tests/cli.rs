@@ -10,6 +10,8 @@ mod audit;
 mod bank;
 #[path = "cli/harness.rs"]
 mod harness;
+#[path = "cli/memory.rs"]
+mod memory;
 #[path = "cli/offline.rs"]
 mod offline;
 #[path = "cli/org.rs"]

@@ -78,6 +78,7 @@ pub mod kind {
     pub const WRAPUP_REQUESTED: &str = "wrapup.requested";
     pub const PAUSE_REQUESTED: &str = "pause.requested";
     pub const RUN_UNPAUSED: &str = "run.unpaused";
+    pub const MEMORY_FORGOTTEN: &str = "memory.forgotten";
 }
 
 impl Entry {

@@ -110,6 +110,8 @@ made_ids! {
     WorkerId = "wkr_";
     /// One entry of the audit; what `chancery why` is asked for.
     AuditId = "aud_";
+    /// Something that is remembered.
+    MemoryId = "mem_";
 }
 
 given_ids! {

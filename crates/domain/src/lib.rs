@@ -4,8 +4,9 @@
 //! place that a run changes state, [`batch`] the latch over the calls of one model output,
 //! [`history`] a run folded from its log with the changes that may be appended to it,
 //! [`command`] what may be done to a run from outside, [`escalation`] how a goal is handed to a
-//! group and what is handed back, [`room`] whose turn it is there, [`policy`] what the rules say about a call,
-//! [`audit`] what is kept of it for those who check.
+//! group and what is handed back, [`room`] whose turn it is there, [`policy`] what the rules say
+//! about a call, [`audit`] what is kept of it for those who check, [`memory`] what is remembered
+//! and for whom.
 
 pub mod id;
 
@@ -19,6 +20,7 @@ pub mod history;
 pub mod room;
 
 pub mod audit;
+pub mod memory;
 pub mod org;
 pub mod policy;
 pub mod text;

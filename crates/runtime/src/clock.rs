@@ -1,6 +1,8 @@
 //! Where time and new ids come from: the one place of this crate that asks the machine.
 
-use chancery_domain::id::{AuditId, MessageId, PermissionId, RuleId, RunId, TokenId, WorkerId};
+use chancery_domain::id::{
+    AuditId, MemoryId, MessageId, PermissionId, RuleId, RunId, TokenId, WorkerId,
+};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -35,6 +37,10 @@ pub fn new_token_id() -> TokenId {
 
 pub fn new_audit_id() -> AuditId {
     AuditId(new_uuid())
+}
+
+pub fn new_memory_id() -> MemoryId {
+    MemoryId(new_uuid())
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the place that the lint points to")]

@@ -8,6 +8,7 @@ pub mod authority;
 pub mod clock;
 pub mod context;
 pub mod courier;
+pub mod deposit;
 pub mod digest;
 pub mod escalation;
 pub mod gate;

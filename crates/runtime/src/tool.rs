@@ -6,6 +6,7 @@ pub mod config;
 
 pub mod files;
 pub mod group;
+pub mod memory;
 pub mod wait_for_signal;
 
 pub mod command;

@@ -6,13 +6,16 @@ use axum::http::header;
 use axum::http::request::Parts;
 use chancery_domain::event::{Actor, Event};
 use chancery_domain::id::{AgentId, RunId, UserId};
+use chancery_domain::memory::Party;
 use chancery_domain::policy::Ruling;
 use chancery_store::permission::PermissionRow;
 use chancery_store::read::RunRow;
 use chancery_store::token::{Token, TokenKind};
 
 use crate::error::{ApiError, Result};
+use crate::extract::check_name;
 use crate::router::App;
+use crate::routes::runs::ORG;
 use crate::tokens;
 
 /// Someone with a valid token.
@@ -187,6 +190,19 @@ impl Caller {
                 Err(ApiError::Forbidden("only an operator acts for another user".to_owned()))
             }
         }
+    }
+
+    /// Whose memories the caller reads and writes, given whom it named.
+    pub fn remembers(&self, named: Option<&str>) -> Result<Party> {
+        if self.token.kind == TokenKind::Agent {
+            return Err(ApiError::Forbidden("an agent remembers through its tools".to_owned()));
+        }
+        named.map_or(Ok(()), |it| check_name("user", it))?;
+        Ok(Party::of_person(ORG, self.acts_for(named)?))
+    }
+
+    pub fn is_operator(&self) -> bool {
+        self.token.operator
     }
 
     /// For whom a ruling on an agent's call is asked. An agent asks about itself alone.

@@ -2,6 +2,7 @@
 
 mod escalation;
 mod layer;
+mod memory;
 mod model;
 mod permissions;
 mod webhook;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use escalation::EscalationConfig;
 pub use layer::{ConfigError, Layers, Origin, load};
+pub use memory::MemoryConfig;
 pub use model::{ModelConfig, Provider, build_models, describe_models};
 pub use permissions::PermissionsConfig;
 pub use webhook::{WebhookConfig, WebhookFormat};
@@ -48,6 +50,7 @@ pub struct Config {
     pub permissions: PermissionsConfig,
     pub escalation: EscalationConfig,
     pub audit: AuditConfig,
+    pub memory: MemoryConfig,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
     pub models: BTreeMap<String, ModelConfig>,
@@ -129,6 +132,7 @@ impl Default for Config {
             permissions: PermissionsConfig::default(),
             escalation: EscalationConfig::default(),
             audit: AuditConfig::default(),
+            memory: MemoryConfig::default(),
             isolation: None,
             models: BTreeMap::new(),
             tiers: BTreeMap::new(),

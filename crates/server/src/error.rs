@@ -4,6 +4,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use chancery_api::Problem;
 use chancery_domain::command::Refusal;
+use chancery_domain::memory;
 use chancery_domain::policy::Reason;
 use chancery_store::{AppendError, StoreError};
 
@@ -195,6 +196,20 @@ impl From<AppendError> for ApiError {
             AppendError::Conflict { .. } | AppendError::LeaseLost(_) => {
                 ApiError::Internal(error.to_string())
             }
+        }
+    }
+}
+
+impl From<memory::Refusal> for ApiError {
+    fn from(refusal: memory::Refusal) -> ApiError {
+        let detail = refusal.to_string();
+        match refusal {
+            memory::Refusal::NoGroup => ApiError::BadRequest { code: "bad_request", detail },
+            memory::Refusal::OthersUser => ApiError::Forbidden(detail),
+            memory::Refusal::PreferenceKind
+            | memory::Refusal::PreferenceOfNobody
+            | memory::Refusal::NotPersonsOwn
+            | memory::Refusal::NotAGroup => ApiError::Unprocessable { code: "not_here", detail },
         }
     }
 }

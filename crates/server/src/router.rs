@@ -19,7 +19,8 @@ use crate::error::ApiError;
 use crate::metrics::Metrics;
 use crate::organisation::Organisation;
 use crate::routes::{
-    audit, authorize, health, org, permissions, rules, runs, signals, steer, tokens, webhooks,
+    audit, authorize, health, memories, org, permissions, rules, runs, signals, steer, tokens,
+    webhooks,
 };
 
 /// What handlers work with.
@@ -67,6 +68,10 @@ pub fn router(app: App) -> Router {
         .routes(routes!(org::groups))
         .routes(routes!(org::tools))
         .routes(routes!(authorize::authorize))
+        .routes(routes!(memories::create, memories::list))
+        .routes(routes!(memories::search))
+        .routes(routes!(memories::export))
+        .routes(routes!(memories::show, memories::forget))
         .routes(routes!(rules::list))
         .routes(routes!(rules::show, rules::revoke))
         .routes(routes!(tokens::make, tokens::list))

@@ -3,6 +3,7 @@
 pub mod audit;
 pub mod authorize;
 pub mod health;
+pub mod memories;
 pub mod org;
 pub mod permissions;
 pub mod rules;

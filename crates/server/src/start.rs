@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use chancery_domain::event::Actor;
 use chancery_runtime::courier::deliver;
+use chancery_runtime::deposit::deposit;
 use chancery_runtime::tool::config::{Place, Report};
 use chancery_runtime::worker::Workers;
 use chancery_runtime::{Parts, clock};
@@ -80,7 +81,8 @@ pub async fn start(
     make_private(&config.data)?;
     make_private(&workspace)?;
     let programs = config.org.clone().unwrap_or_else(|| config.data.clone());
-    let place = Place { workspace, programs, environment: environment.clone() };
+    let memory = Some(store.clone());
+    let place = Place { workspace, programs, memory, environment: environment.clone() };
     let started = Organisation::start(&store, config.org.clone(), place).await;
     let (organisation, authority, report) = started.map_err(|error| match error {
         ChangeError::Store(error) => StartError::Store(error),
@@ -112,6 +114,7 @@ pub async fn start(
     let workers = Workers::start(parts).await?;
     let stop = CancellationToken::new();
     tokio::spawn(deliver(store.clone(), subscribers, stop.clone()));
+    tokio::spawn(deposit(store.clone(), config.memory.retention(), stop.clone()));
     tokio::spawn(organisation.clone().watch(stop.clone()));
     let app = App {
         store: store.clone(),

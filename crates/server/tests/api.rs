@@ -32,6 +32,8 @@ mod house;
 mod latch;
 #[path = "api/machine.rs"]
 mod machine;
+#[path = "api/memories.rs"]
+mod memories;
 #[path = "api/org.rs"]
 mod org;
 #[path = "api/postgres.rs"]

@@ -2,7 +2,7 @@
 //!
 //! [`Store`] is one type with SQLite or PostgreSQL inside. [`log`] is the only write path of
 //! runs, [`queue`] says which runs want a worker and who has one, [`read`] answers questions,
-//! [`audit`] keeps what was ruled, decided and changed, in a chain.
+//! [`audit`] keeps what was ruled, decided and changed, in a chain, [`memory`] what is remembered.
 //! What the two databases do differently is in `sqlite` and `postgres`; everything else is
 //! written once, and one conformance suite holds both.
 
@@ -13,6 +13,7 @@ mod error;
 #[cfg(feature = "faults")]
 pub mod fault;
 pub mod log;
+pub mod memory;
 mod migrate;
 pub mod org;
 pub mod outbox;

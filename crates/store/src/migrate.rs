@@ -31,6 +31,7 @@ migrations! {
     6 "0006_org";
     7 "0007_deliveries";
     8 "0008_orphans";
+    9 "0009_memory";
 }
 
 /// The table that says what has been applied; the same text for both databases.

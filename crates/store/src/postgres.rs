@@ -5,7 +5,7 @@
 //! after the commit and debounced (inside the append it would cost nine tenths of the speed);
 //! it carries no data, and everything works by polling without it.
 
-mod audit;
+pub(crate) mod audit;
 mod claim;
 mod create;
 mod flush;
@@ -42,9 +42,9 @@ pub(crate) type Patience = Arc<std::sync::RwLock<Duration>>;
 const MIGRATION_LOCK: i64 = 0x6368_616e_6365_7279;
 /// What a commit answers for is on disk, whatever the database's default is. Rows are found by their
 /// keys: a plan that was made while a table was small would read all of it when it is large, and
-/// lock what it finds in no order. A process that stands still in the middle of a transaction does
+/// lock what it finds in no order. Compiling a plan takes longer than most of ours take. A process that stands still in the middle of a transaction does
 /// not keep the others from theirs.
-const SETTINGS: &str = "SET synchronous_commit = on; SET enable_seqscan = off;
+const SETTINGS: &str = "SET synchronous_commit = on; SET enable_seqscan = off; SET jit = off;
     SET application_name = 'chancery'; SET idle_in_transaction_session_timeout = '5s'";
 
 #[derive(Debug)]
@@ -111,6 +111,11 @@ impl Postgres {
         Ok(client.execute(&statement, &as_params(params)).await?)
     }
 
+    /// A connection, for what takes more than one statement.
+    pub(crate) async fn client(&self) -> Result<deadpool_postgres::Object, StoreError> {
+        Ok(self.pool.get().await?)
+    }
+
     /// The database's clock, in microseconds.
     pub(crate) async fn now(&self) -> Result<i64, StoreError> {
         let rows = self.query(&format!("SELECT {NOW}"), &[]).await?;
@@ -161,7 +166,7 @@ impl Drop for Postgres {
 /// The database's clock in microseconds, as an expression.
 const NOW: &str = "(extract(epoch from clock_timestamp()) * 1000000)::bigint";
 
-fn as_params(params: &[Param]) -> Vec<&(dyn ToSql + Sync)> {
+pub(crate) fn as_params(params: &[Param]) -> Vec<&(dyn ToSql + Sync)> {
     params.iter().map(|it| it as &(dyn ToSql + Sync)).collect()
 }
 

@@ -15,6 +15,7 @@ pub(crate) enum Param {
     Text(String),
     Int(i64),
     Bytes(Vec<u8>),
+    Null,
 }
 
 /// A row of either database.
@@ -109,7 +110,7 @@ impl Store {
 }
 
 /// What SQLite answers, row by row; one that cannot be read is an answer too.
-fn rows<T>(
+pub(crate) fn rows<T>(
     connection: &rusqlite::Connection,
     sql: &str,
     params: &[Param],
@@ -131,6 +132,7 @@ impl rusqlite::ToSql for Param {
             Param::Text(it) => it.as_str().into(),
             Param::Int(it) => (*it).into(),
             Param::Bytes(it) => it.as_slice().into(),
+            Param::Null => rusqlite::types::Null.into(),
         })
     }
 }
@@ -146,6 +148,7 @@ impl ToSql for Param {
             Param::Text(it) => it.to_sql_checked(ty, out),
             Param::Int(it) => it.to_sql_checked(ty, out),
             Param::Bytes(it) => it.to_sql_checked(ty, out),
+            Param::Null => Ok(IsNull::Yes),
         }
     }
 

@@ -7,6 +7,7 @@
 mod append;
 mod audit;
 mod claim;
+mod deposit;
 mod gate;
 mod joint;
 mod open;
@@ -20,6 +21,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::oneshot;
 
+pub(crate) use self::audit::Chain;
 use self::writer::{Desk, Job};
 use crate::{OpenError, StoreError};
 
@@ -32,7 +34,7 @@ pub(crate) struct Sqlite {
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
     writer: Mutex<Option<JoinHandle<()>>>,
     readers: Arc<Readers>,
-    chain: Arc<audit::Chain>,
+    pub(crate) chain: Arc<audit::Chain>,
 }
 
 #[derive(Debug)]

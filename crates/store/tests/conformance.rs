@@ -49,6 +49,29 @@ on_both! {
         events_are_read_from_a_place_and_up_to_a_number
         a_hundred_speakers_at_once_are_all_heard
         whoever_listens_hears_of_a_change;
+    memory:
+        a_memory_is_kept_and_found_with_all_that_was_said_of_it
+        the_same_text_is_kept_once_in_a_partition
+        what_says_nearly_the_same_is_linked
+        a_correction_takes_the_place_of_what_it_corrects
+        what_is_forgotten_is_gone
+        another_tenant_is_answered_as_if_there_were_nothing
+        a_call_that_is_carried_out_again_is_the_same_memory
+        what_was_recalled_is_not_stored_again_as_new
+        a_personal_search_has_preferences_first
+        a_groups_memory_does_not_pollute_a_persons
+        a_groups_search_has_its_blackboard_first
+        a_preference_is_found_by_its_mark
+        what_was_said_beside_a_match_is_found_with_it
+        memories_are_listed_newest_first_and_page_by_page
+        what_is_past_its_time_is_forgotten
+        who_write_at_once_write_all_and_count_right
+        questions_in_two_languages_find_their_answers
+        a_group_run_that_completes_is_due_and_no_other
+        a_deposit_is_made_once_and_says_where_it_came_from
+        an_identical_text_is_linked_and_not_repeated
+        a_deposit_that_two_take_is_made_once
+        a_deposit_outlives_whoever_took_it;
     org:
         a_version_is_kept_with_its_files
         the_same_organisation_makes_no_new_version
@@ -90,4 +113,13 @@ on_both! {
         a_session_is_what_was_said_before
         a_run_is_found_by_how_its_id_begins
         tokens_are_kept_found_and_revoked;
+}
+
+/// The same questions are answered alike, whichever database answers them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_ten_best_memories_are_the_same_on_both_databases() {
+    let here = conformance::memory::top_ten(&Home::sqlite().await).await;
+    let there = conformance::memory::top_ten(&Home::postgres().await).await;
+    assert!(here.iter().any(|it| it.len() == 10), "{here:?}");
+    assert_eq!(here, there);
 }

@@ -6,6 +6,7 @@
 pub mod audit;
 pub mod family;
 pub mod log;
+pub mod memory;
 pub mod org;
 pub mod outbox;
 pub mod projection;
@@ -48,6 +49,14 @@ impl Home {
         match self {
             Home::Sqlite(dir) => Location::Sqlite(dir.path().to_owned()),
             Home::Postgres(database) => Location::Postgres(database.url()),
+        }
+    }
+
+    /// Another place of the same kind.
+    pub async fn fresh(&self) -> Home {
+        match self {
+            Home::Sqlite(_) => Home::sqlite().await,
+            Home::Postgres(_) => Home::postgres().await,
         }
     }
 

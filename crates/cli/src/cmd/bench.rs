@@ -3,6 +3,7 @@
 
 mod authority;
 mod load;
+mod memory;
 mod process;
 mod runs;
 mod servers;
@@ -20,6 +21,8 @@ pub enum Command {
     Runs(RunsArgs),
     /// What a ruling costs, alone and through the door
     Authority(authority::AuthorityArgs),
+    /// What is found of what is remembered, and how long it takes
+    Memory(memory::MemoryArgs),
     /// One of several servers on one PostgreSQL
     #[command(hide = true)]
     Drive {
@@ -59,6 +62,7 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
     match command {
         Command::Runs(args) => runs::run(global, &args).await,
         Command::Authority(args) => authority::run(global, &args).await,
+        Command::Memory(args) => memory::run(global, &args).await,
         Command::Drive { seconds, calls } => {
             let shape = load::Shape { steps: runs::STEPS, calls_per_message: calls, waits: false };
             servers::drive(global, Duration::from_secs_f64(seconds), shape).await

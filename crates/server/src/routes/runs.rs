@@ -29,7 +29,7 @@ use crate::router::App;
 use crate::{paging, stream, view};
 
 /// The one organisation that there is so far.
-const ORG: &str = "default";
+pub const ORG: &str = "default";
 /// Every entry is held against every tool, again and again.
 const TOOLS_MAX: usize = 1000;
 /// A tree of more runs than this is not looked at as one.

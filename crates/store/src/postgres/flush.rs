@@ -227,6 +227,10 @@ const MOVES: &str = ", moved AS (
     FROM unnest($12::uuid[], $13::text[], $14::text[], $15::text[], $16::text[], $17::bigint[], $18::bigint[])
       AS m(run_id, status, waiting_for, output, error, started_at, ended_at) JOIN head USING (run_id)
     WHERE r.id = m.run_id
+    RETURNING r.id, r.status, r.group_id
+  ), deposited AS (
+    INSERT INTO deposits (run_id)
+    SELECT id FROM moved WHERE status = 'completed' AND group_id IS NOT NULL ON CONFLICT DO NOTHING
   ), entered AS (
     INSERT INTO queue (run_id) SELECT q.run_id FROM unnest($19::uuid[]) AS q(run_id) JOIN head USING (run_id)
     ON CONFLICT DO NOTHING

@@ -108,6 +108,7 @@ fn project(connection: &Connection, change: &Prepared) -> rusqlite::Result<()> {
                 moved.started.then_some(change.at),
                 moved.ended.then_some(change.at),
             ])?;
+        super::deposit::project(connection, change.run, moved)?;
     }
     if change.orphans() {
         orphan(connection, change)?;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chancery_domain::policy::{Risk, is_glob};
+use chancery_store::Store;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
@@ -14,6 +15,7 @@ use super::super::command::{Command, Template};
 use super::super::files::{ReadFile, Workspace, WriteFile};
 use super::super::group::{Conclude, EscalateToGroup, ListAvailableGroups};
 use super::super::mcp::{ConnectError, Endpoint, Server, prefix, resolve};
+use super::super::memory;
 use super::super::process::Program;
 use super::super::wait_for_signal::WaitForSignal;
 use super::super::{Effect, Tool, ToolSpec, Tools};
@@ -26,6 +28,8 @@ pub struct Place {
     /// Where the programs of commands are looked for that are named with a `/`: the directory of
     /// the file that names them. Not the workspace, where agents write.
     pub programs: PathBuf,
+    /// Where agents remember; without it they do not.
+    pub memory: Option<Store>,
     /// What `env:NAME` is looked up in, and where `PATH` and `HOME` are taken from.
     pub environment: BTreeMap<String, String>,
 }
@@ -90,7 +94,7 @@ fn local(config: &ToolsConfig, place: &Place) -> Result<Local, BuildError> {
     let mut tools = Tools::default();
     let mut mistakes = Vec::new();
     let mut warnings = Vec::new();
-    for tool in built_in(config, &workspace) {
+    for tool in built_in(config, &workspace).into_iter().chain(remembering(config, place)) {
         if let Err(error) = tools.register(tool) {
             mistakes.push(error.to_string());
         }
@@ -126,7 +130,7 @@ pub fn schemas(config: &ToolsConfig) -> Vec<(String, Value)> {
         ListAvailableGroups::spec(),
         Conclude::spec(),
     ];
-    let built_in = built_in.into_iter().map(|it| (it.name, it.parameters));
+    let built_in = built_in.into_iter().chain(memory::specs()).map(|it| (it.name, it.parameters));
     let commands = config.commands.iter().map(|(name, it)| (name.clone(), it.parameters.clone()));
     built_in.chain(commands).collect()
 }
@@ -144,6 +148,15 @@ fn built_in(config: &ToolsConfig, workspace: &Arc<Workspace>) -> Vec<Arc<dyn Too
         Arc::new(ListAvailableGroups::new(changed(ListAvailableGroups::spec()))),
         Arc::new(Conclude::new(changed(Conclude::spec()))),
     ]
+}
+
+fn remembering(config: &ToolsConfig, place: &Place) -> Vec<Arc<dyn Tool>> {
+    let Some(store) = &place.memory else { return Vec::new() };
+    let changed = |mut spec: ToolSpec| {
+        config.tools.apply(&mut spec);
+        spec
+    };
+    memory::tools(store, changed).into_iter().map(|it| Arc::new(it) as Arc<dyn Tool>).collect()
 }
 
 fn command(
@@ -285,7 +298,8 @@ impl Place {
         let environment = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
-        Place { workspace: workspace.to_owned(), programs: programs.to_owned(), environment }
+        let (workspace, programs) = (workspace.to_owned(), programs.to_owned());
+        Place { workspace, programs, memory: None, environment }
     }
 }
 
