@@ -3,6 +3,7 @@
 //! are added with a default and never renamed.
 
 mod child;
+mod recall;
 mod room;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use crate::id::{
 use crate::policy::{Bounds, Reason, Risk, Ruling};
 
 pub use child::{Ancestor, ChildEnded, ChildSpawned, Spoken};
+pub use recall::{MemoryRecalled, Recalled};
 pub use room::{
     Concluded, Member, PauseAsked, Paused, Room, TurnBegan, TurnEnded, Unpaused, WrapUpAsked,
 };
@@ -77,6 +79,8 @@ events! {
     Created = "run.created";
     /// A worker picked it up for the first time.
     Started = "run.started";
+    /// What was remembered as it began, for the model to read.
+    MemoryRecalled = "memory.recalled";
     /// A person said something into it.
     UserSpoke = "message.user";
     /// The model asked for calls, and the gate ruled on every one of them.

@@ -144,6 +144,7 @@ impl Run {
                 }
             }
 
+            (run @ Run::Running(Work::Generate), E::MemoryRecalled(_)) => run,
             // Whose turn it is belongs to the room, not to what the run does.
             (run @ Run::Running(Work::Generate), E::TurnBegan(_) | E::TurnEnded(_)) => run,
             (Run::Running(Work::Execute(batch)), E::Concluded(it)) => {

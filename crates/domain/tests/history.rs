@@ -150,6 +150,7 @@ fn bodies_without_their_optional_fields_are_read() {
             json!({"org": "o", "agent": "g", "role": "r", "user": "ada", "input": "x", "by": user, "org_version": 1}),
         ),
         ("run.started", json!({})),
+        ("memory.recalled", json!({"memories": []})),
         ("message.user", json!({"message": message, "text": "x", "by": user})),
         (
             "batch.proposed",

@@ -1,11 +1,12 @@
 //! The model's input, folded from the log. Nothing is in it that is not recorded, and every
 //! result of a batch is in it before the model is called again.
 
+pub mod session;
 mod talk;
 
 use std::sync::Arc;
 
-use chancery_domain::event::{Actor, CallResult, Created, Decision, Event, UserSpoke};
+use chancery_domain::event::{Actor, CallResult, Created, Decision, Event, Recalled, UserSpoke};
 use chancery_domain::id::{AgentId, CallId};
 use chancery_domain::policy::glob;
 use chancery_store::read::Exchange;
@@ -29,13 +30,18 @@ pub struct Context {
     /// Of a group's run: what is said in it, and who has the floor.
     talk: Talk,
     floor: Option<AgentId>,
+    /// What was remembered as the run began.
+    recalled: Vec<Recalled>,
+    /// What of the session is not read in full any more.
+    earlier: Option<String>,
 }
 
 impl Context {
     /// A run's context begins with what was said before in its session, and with its input.
     pub fn new(created: Created, before: Vec<Exchange>) -> Context {
-        let mut messages = Vec::with_capacity(before.len() * 2 + 1);
         let mut persons_words: Vec<String> = before.iter().map(|it| it.input.clone()).collect();
+        let (earlier, before) = session::compact(before, session::BUDGET);
+        let mut messages = Vec::with_capacity(before.len() * 2 + 1);
         persons_words.extend(created.persons_words.iter().cloned());
         persons_words.extend(own_words(&created));
         for Exchange { input, output } in before {
@@ -52,7 +58,17 @@ impl Context {
             persons_words,
             talk: Talk::default(),
             floor: None,
+            recalled: Vec::new(),
+            earlier,
         }
+    }
+
+    pub fn recalled(&self) -> &[Recalled] {
+        &self.recalled
+    }
+
+    pub fn earlier(&self) -> Option<&str> {
+        self.earlier.as_deref()
     }
 
     /// The last words of a member of the group.
@@ -128,6 +144,7 @@ impl Context {
             }
             Event::ChildEnded(it) => self.result(it.call.clone(), it.result.clone()),
             Event::Concluded(it) => self.result(it.call.clone(), CallResult::ok("concluded")),
+            Event::MemoryRecalled(it) => self.recalled.extend(it.memories.iter().cloned()),
             Event::Created(_)
             | Event::Started(_)
             | Event::ChildSpawned(_)

@@ -15,6 +15,7 @@ pub mod gate;
 pub mod journal;
 pub mod model;
 mod prompt;
+mod recall;
 pub mod rules;
 pub mod runner;
 mod timer;

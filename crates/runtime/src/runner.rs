@@ -30,6 +30,7 @@ use crate::clock;
 use crate::escalation;
 use crate::gate::{self, Again, Gatehouse, OnPartialDeny};
 use crate::journal::{Journal, JournalError};
+use crate::recall::recall;
 use crate::rules::Literals;
 use crate::tool::{CallContext, Done, Effect};
 use crate::worker::Pulse;
@@ -80,7 +81,7 @@ pub async fn drive(
     }
     loop {
         let stepped = match journal.run()? {
-            Run::Pending => journal.record(Started {}),
+            Run::Pending => begin(parts, &mut journal).await,
             Run::Running(_) if reins.hands_over() || journal.is_cleared() => {
                 match journal.commit().await {
                     Ok(()) => return Ok(Driven::Handover),
@@ -143,6 +144,13 @@ pub async fn drive(
             other => other?,
         }
     }
+}
+
+/// A run begins with what is remembered.
+async fn begin(parts: &Parts, journal: &mut Journal<'_>) -> Result<(), JournalError> {
+    let created = journal.context().created().clone();
+    journal.record(Started {})?;
+    recall(journal, &parts.authority.get(), &created, &created.agent).await
 }
 
 /// Carries out calls. The one place where permits are taken and spent: the start first, then

@@ -42,6 +42,8 @@ mod postgres;
 mod room;
 #[path = "api/schemathesis.rs"]
 mod schemathesis;
+#[path = "api/story.rs"]
+mod story;
 #[path = "api/stream.rs"]
 mod stream;
 #[path = "api/webhooks.rs"]

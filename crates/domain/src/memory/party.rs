@@ -141,6 +141,18 @@ impl Party {
         self.plan(tiers)
     }
 
+    /// What the person wants of the agent whose run it is. A group has no part in that.
+    pub fn preferences(&self) -> Plan {
+        let tiers = match &self.run {
+            Some(run) if run.group.is_none() => {
+                let tiers = self.personal_tiers(run.project.clone(), Some(run.agent.clone()), None);
+                tiers.into_iter().take(1).collect()
+            }
+            _ => Vec::new(),
+        };
+        self.plan(tiers)
+    }
+
     /// A search that a person asks for.
     pub fn search(&self, mode: Mode, asked: Asked) -> Result<Plan, Refusal> {
         let Asked { project, group, agent, kind } = asked;

@@ -271,6 +271,16 @@ pub fn every_event() -> Vec<Event> {
         }
         .into(),
         Started {}.into(),
+        MemoryRecalled {
+            memories: vec![Recalled {
+                memory: MemoryId(Uuid::from_u128(5)),
+                tier: "preferences".to_owned(),
+                content: "in Chinese, and short".to_owned(),
+                at: Timestamp::UNIX_EPOCH,
+                why: "a preference".to_owned(),
+            }],
+        }
+        .into(),
         spoke("wait: \0 \u{1f980}"),
         proposed(MESSAGE, &[("a", Ruling::RequireHuman), ("b", Ruling::Deny)]),
         PermissionDecided {

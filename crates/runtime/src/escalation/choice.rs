@@ -1,6 +1,7 @@
 //! Which group suits a goal, when nobody has named one.
 
 use chancery_domain::id::{GroupId, ProjectId};
+use chancery_domain::memory::analyse;
 use chancery_domain::org::{Group, Org};
 
 /// What a group must reach to be chosen, and by how much it must be ahead of the next one.
@@ -13,7 +14,7 @@ pub fn choose(
     project: Option<&ProjectId>,
     above: impl Fn(&GroupId) -> bool,
 ) -> Option<(GroupId, String)> {
-    let goal = words(goal);
+    let goal = analyse::query(goal);
     let groups = org.groups_at_work().filter(|(id, _)| !above(id));
     let mut scored: Vec<(f64, bool, &GroupId, Vec<String>)> = groups
         .map(|(id, group)| {
@@ -50,7 +51,7 @@ fn score(goal: &[String], group: &Group) -> (f64, Vec<String>) {
     ];
     let (mut score, mut met) = (0.0, Vec::new());
     for (field, weight, text) in fields {
-        for word in words(&text) {
+        for word in analyse::query(&text) {
             if goal.contains(&word) {
                 score += weight;
                 met.push(format!("{field} `{word}`"));
@@ -58,16 +59,4 @@ fn score(goal: &[String], group: &Group) -> (f64, Vec<String>) {
         }
     }
     (score, met)
-}
-
-/// The words of a text, each once.
-fn words(text: &str) -> Vec<String> {
-    let mut words: Vec<String> = text
-        .split(|it: char| !it.is_alphanumeric())
-        .filter(|it| it.chars().count() > 2)
-        .map(str::to_lowercase)
-        .collect();
-    words.sort_unstable();
-    words.dedup();
-    words
 }

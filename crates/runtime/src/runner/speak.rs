@@ -81,7 +81,7 @@ async fn generate(
     };
     let offers = context::offers(&authority, &created, &speaker.agent);
     let run = journal.history()?.id();
-    let (agent, system) = (&speaker.agent, &*prompt::system(&authority, &created, role, &speaker));
+    let (agent, system) = (&speaker.agent, &*prompt::system(&authority, journal.context(), role, &speaker));
     let request = |messages| Request { run, agent, system, messages, tools: &offers };
     let model = parts.models.for_tier(&role.model_tier);
     let reply = if journal.is_starting()? {
