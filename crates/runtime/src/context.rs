@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use chancery_domain::event::{Actor, CallResult, Created, Decision, Event};
 use chancery_domain::id::CallId;
-use chancery_domain::policy::glob;
+use chancery_domain::policy::{Spent, glob};
 use chancery_store::read::Exchange;
 
 use crate::authority::Authority;
@@ -22,6 +22,9 @@ pub struct Context {
     waiting_call: Option<CallId>,
     /// What the person said themselves, here and before in the session.
     persons_words: Vec<String>,
+    spent: Spent,
+    /// The same before the model's last answer.
+    spent_before: Spent,
 }
 
 impl Context {
@@ -42,12 +45,24 @@ impl Context {
             batch_open: false,
             waiting_call: None,
             persons_words,
+            spent: Spent::default(),
+            spent_before: Spent::default(),
         }
     }
 
     /// What the person said themselves: no word of an agent, a tool or a document is in it.
     pub fn persons_words(&self) -> impl Iterator<Item = &str> {
         self.persons_words.iter().map(String::as_str)
+    }
+
+    /// What the run has used up.
+    pub fn spent(&self) -> Spent {
+        self.spent
+    }
+
+    /// What it had used up when the model last heard what became of its calls.
+    pub fn spent_before(&self) -> Spent {
+        self.spent_before
     }
 
     pub fn created(&self) -> &Arc<Created> {
@@ -64,6 +79,10 @@ impl Context {
             && is_persons(&it.by)
         {
             self.persons_words.push(it.text.clone());
+        }
+        let spent = self.spent.after(event);
+        if spent != self.spent {
+            (self.spent_before, self.spent) = (self.spent, spent);
         }
         match event {
             Event::BatchProposed(it) => {

@@ -161,6 +161,13 @@ async fn generate(
     };
     let offers = context::offers(&authority, &created);
     let run = journal.history()?.id();
+    // It has heard that nothing is left, and asked for more all the same.
+    let (limits, heard) = (&authority.org().policy.limits, journal.context().spent_before());
+    let over = |store| async move { gate::on_budget(&store, limits, run, heard).await };
+    if let Some(over) = journal.held(over).await?.first() {
+        let error = format!("{} (layer `{}`, rule `{}`)", over.detail, over.layer, over.rule);
+        return journal.record(Failed { error });
+    }
     let (agent, system) = (&created.agent, &*role.prompt);
     let request = |messages| Request { run, agent, system, messages, tools: &offers };
     let model = parts.models.for_tier(&role.model_tier);
@@ -207,7 +214,8 @@ async fn generate(
         let (output, model) = (reply.text, reply.model);
         return journal.record(Completed { message, output, model, usage });
     }
-    let gatehouse = gatehouse(parts, &authority, journal)?;
+    let spent = journal.context().spent().with(usage);
+    let gatehouse = Gatehouse { spent, ..gatehouse(parts, &authority, journal)? };
     let calls = gatehouse.rule_on(message, reply.calls).await?;
     let (text, model) = (reply.text, reply.model);
     journal.record(BatchProposed { message, text, calls, model, usage })
@@ -382,6 +390,7 @@ fn gatehouse<'g>(
         created,
         delegated: authority.delegation(created),
         task: authority.has_rules().then(|| Literals::of(journal.context().persons_words())),
+        spent: journal.context().spent(),
         now: clock::now(),
     })
 }

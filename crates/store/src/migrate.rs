@@ -30,6 +30,7 @@ migrations! {
     5 "0005_suspects";
     6 "0006_org";
     7 "0007_deliveries";
+    10 "0010_rates";
 }
 
 /// The table that says what has been applied; the same text for both databases.
