@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::id::{AgentId, GroupId, RoleId, UserId};
-use crate::policy::{Bounds, Risk, Ruling};
+use crate::policy::{Bounds, Limits, Risk, Ruling};
 
 /// Where a rule was written. What the system made up itself has no place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,6 +124,7 @@ pub struct PolicyRules {
     pub capabilities: BTreeMap<String, Stated<Ruling>>,
     /// By name or glob; of those that match, the strictest counts.
     pub tools: BTreeMap<String, Stated<Ruling>>,
+    pub limits: Limits,
 }
 
 /// The organisation as one version of its files has it.

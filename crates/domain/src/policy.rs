@@ -8,11 +8,13 @@ mod bounds;
 mod compiled;
 mod explain;
 mod file_scope;
+mod limits;
 
 pub use bounds::{Bounds, glob, is_glob};
 pub use compiled::{Delegation, Policy, ToolFacts};
 pub use explain::Verdict;
 pub use file_scope::Access;
+pub use limits::{Limits, Spent};
 
 use serde::{Deserialize, Serialize};
 

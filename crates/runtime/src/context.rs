@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use chancery_domain::event::{Actor, CallResult, Created, Decision, Event, Recalled, UserSpoke};
 use chancery_domain::id::{AgentId, CallId};
-use chancery_domain::policy::glob;
+use chancery_domain::policy::{Spent, glob};
 use chancery_store::read::Exchange;
 
 use crate::authority::Authority;
@@ -34,6 +34,9 @@ pub struct Context {
     recalled: Vec<Recalled>,
     /// What of the session is not read in full any more.
     earlier: Option<String>,
+    spent: Spent,
+    /// The same before the model's last answer.
+    spent_before: Spent,
 }
 
 impl Context {
@@ -60,6 +63,8 @@ impl Context {
             floor: None,
             recalled: Vec::new(),
             earlier,
+            spent: Spent::default(),
+            spent_before: Spent::default(),
         }
     }
 
@@ -81,6 +86,16 @@ impl Context {
         self.persons_words.iter().map(String::as_str)
     }
 
+    /// What the run has used up.
+    pub fn spent(&self) -> Spent {
+        self.spent
+    }
+
+    /// What it had used up when the model last heard what became of its calls.
+    pub fn spent_before(&self) -> Spent {
+        self.spent_before
+    }
+
     pub fn created(&self) -> &Arc<Created> {
         &self.created
     }
@@ -98,6 +113,10 @@ impl Context {
         }
         if self.created.room.is_some() {
             self.talk.follow(event);
+        }
+        let spent = self.spent.after(event);
+        if spent != self.spent {
+            (self.spent_before, self.spent) = (self.spent, spent);
         }
         match event {
             // Each member reads the room anew, and its own calls from there on.

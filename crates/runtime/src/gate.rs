@@ -2,6 +2,7 @@
 //! the model wrote becomes calls here, every call gets its ruling here, and what a person must be
 //! asked is put together here; nothing reaches a tool around it.
 
+mod limits;
 mod raw;
 mod request;
 
@@ -12,7 +13,7 @@ use chancery_domain::event::{
     Answer, Call, CallResult, Created, Member, Proposal, Request, RequestKind,
 };
 use chancery_domain::id::{MessageId, RuleId, RunId, WaitKey, permission_key};
-use chancery_domain::policy::{Delegation, Fitness, Layer, Reason, Ruling};
+use chancery_domain::policy::{Delegation, Fitness, Layer, Limits, Reason, Ruling, Spent};
 use chancery_store::StoreError;
 use chancery_store::rule::Wanted;
 use jiff::Timestamp;
@@ -23,6 +24,7 @@ use crate::journal::Journal;
 use crate::model::RawCall;
 use crate::rules::Literals;
 
+pub use limits::{on_budget, on_rate};
 pub use request::{OnExpiry, OnPartialDeny, Terms};
 
 /// Where the gate stands: one run's batches under one version of the law.
@@ -39,6 +41,8 @@ pub struct Gatehouse<'g> {
     pub delegated: Option<Delegation>,
     /// Of the person's own words; absent where no rule asks for them.
     pub task: Option<Literals>,
+    /// What the run has used up.
+    pub spent: Spent,
     pub now: Timestamp,
 }
 
@@ -57,9 +61,16 @@ impl Gatehouse<'_> {
         message: MessageId,
         raw: Vec<RawCall>,
     ) -> Result<Vec<Proposal>, StoreError> {
-        let mut proposals = Vec::with_capacity(raw.len());
+        let mut proposals: Vec<Proposal> = Vec::with_capacity(raw.len());
+        let budget = self.on_budget().await?;
         for raw::Read { call, unfit } in raw::read(raw) {
-            let Judgment { ruling, reasons } = self.first(&call, unfit.as_ref());
+            let to_be_made =
+                |it: &&Proposal| it.call.tool == call.tool && it.ruling != Ruling::Deny;
+            let before = proposals.iter().filter(to_be_made).count();
+            let mut limits = budget.clone();
+            limits
+                .extend(self.on_rate(&call.tool, u32::try_from(before).unwrap_or(u32::MAX)).await?);
+            let Judgment { ruling, reasons } = self.first(&call, unfit.as_ref(), &limits);
             let call = Arc::new(call);
             let answer =
                 if ruling.asks() { Some(self.answer(message, &call, ruling).await?) } else { None };
@@ -79,7 +90,8 @@ impl Gatehouse<'_> {
         clearance: Clearance,
         granted_as: Option<&str>,
     ) -> Result<Again, StoreError> {
-        let Judgment { ruling, mut reasons } = self.authority.judge(self.case(call, None));
+        let budget = self.on_budget().await?;
+        let Judgment { ruling, mut reasons } = self.authority.judge(self.case(call, None, &budget));
         if ruling == Ruling::Deny {
             return Ok(Again::Refuse(reasons));
         }
@@ -101,7 +113,33 @@ impl Gatehouse<'_> {
             }
             _ => false,
         };
-        Ok(if covered { Again::Run } else { Again::Ask { ruling, reasons } })
+        if !covered {
+            return Ok(Again::Ask { ruling, reasons });
+        }
+        // The last thing before it runs: a turn that is taken is gone.
+        Ok(self.take_turn(&call.tool).await?.map_or(Again::Run, |it| Again::Refuse(vec![it])))
+    }
+
+    async fn on_budget(&self) -> Result<Vec<Reason>, StoreError> {
+        let (limits, run, spent) = (self.limits(), self.run, self.spent);
+        let ask = |store| async move { limits::on_budget(&store, limits, run, spent).await };
+        self.journal.held(ask).await
+    }
+
+    async fn on_rate(&self, tool: &str, before: u32) -> Result<Option<Reason>, StoreError> {
+        let (limits, agent) = (self.limits(), &self.speaker.agent);
+        let ask = |store| async move { limits::on_rate(&store, limits, agent, tool, before).await };
+        self.journal.held(ask).await
+    }
+
+    async fn take_turn(&self, tool: &str) -> Result<Option<Reason>, StoreError> {
+        let (limits, agent) = (self.limits(), &self.speaker.agent);
+        let ask = |store| async move { limits::take_turn(&store, limits, agent, tool).await };
+        self.journal.held(ask).await
+    }
+
+    fn limits(&self) -> &Limits {
+        &self.authority.org().policy.limits
     }
 
     /// Puts the question together that a person is asked about a call.
@@ -156,8 +194,8 @@ impl Gatehouse<'_> {
     }
 
     /// The first ruling on a call, which is counted.
-    fn first(&self, call: &Call, unfit: Option<&Fitness>) -> Judgment {
-        let case = self.case(call, unfit);
+    fn first(&self, call: &Call, unfit: Option<&Fitness>, limits: &[Reason]) -> Judgment {
+        let case = self.case(call, unfit, limits);
         let judgment = self.authority.judge(case);
         if judgment.ruling != Ruling::Allow {
             return judgment;
@@ -166,7 +204,12 @@ impl Gatehouse<'_> {
         if self.terms.record_allows { self.authority.explain(case).0 } else { judgment }
     }
 
-    fn case<'c>(&'c self, call: &'c Call, unfit: Option<&'c Fitness>) -> Case<'c> {
+    fn case<'c>(
+        &'c self,
+        call: &'c Call,
+        unfit: Option<&'c Fitness>,
+        limits: &'c [Reason],
+    ) -> Case<'c> {
         Case {
             agent: self.speaker.agent.as_str(),
             user: self.created.user.as_str(),
@@ -175,7 +218,7 @@ impl Gatehouse<'_> {
             given: unfit.map_or(Given::Whole, Given::Unfit),
             task: self.task.as_ref(),
             now: self.now,
-            limits: &[],
+            limits,
         }
     }
 }

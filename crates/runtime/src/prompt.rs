@@ -10,12 +10,7 @@ use crate::authority::Authority;
 use crate::context::Context;
 use crate::tool::group::{Conclude, EscalateToGroup};
 
-pub fn system(
-    authority: &Authority,
-    context: &Context,
-    role: &Role,
-    speaker: &Member,
-) -> String {
+pub fn system(authority: &Authority, context: &Context, role: &Role, speaker: &Member) -> String {
     let created = context.created();
     let mut text = role.prompt.clone();
     let org = authority.org();

@@ -30,6 +30,8 @@ mod harness;
 mod house;
 #[path = "api/latch.rs"]
 mod latch;
+#[path = "api/limits.rs"]
+mod limits;
 #[path = "api/machine.rs"]
 mod machine;
 #[path = "api/memories.rs"]

@@ -21,6 +21,7 @@ pub mod permission;
 mod postgres;
 mod projection;
 pub mod queue;
+mod rate;
 pub mod raw;
 pub mod read;
 pub mod rule;

@@ -32,6 +32,7 @@ migrations! {
     7 "0007_deliveries";
     8 "0008_orphans";
     9 "0009_memory";
+    10 "0010_rates";
 }
 
 /// The table that says what has been applied; the same text for both databases.

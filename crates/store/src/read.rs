@@ -102,6 +102,28 @@ impl Store {
         self.query(sql, vec![Param::Uuid(root.0), Param::Int(i64::from(limit))], run).await
     }
 
+    /// The tokens that the other runs of a run's tree have used. What has ended beneath another
+    /// run is charged to that one.
+    pub async fn tokens_beside(&self, run: RunId) -> Result<u64, StoreError> {
+        let sum = self
+            .query(
+                "WITH RECURSIVE up(id, parent) AS (
+                   SELECT id, parent_run_id FROM runs WHERE id = $1
+                   UNION SELECT r.id, r.parent_run_id FROM runs r JOIN up ON r.id = up.parent
+                 ), tree(id) AS (
+                   SELECT id FROM up WHERE parent IS NULL
+                   UNION SELECT child.id FROM runs child JOIN tree ON child.parent_run_id = tree.id
+                 )
+                 SELECT CAST(COALESCE(SUM(h.input_tokens + h.output_tokens), 0) AS BIGINT)
+                 FROM tree JOIN heads h ON h.run_id = tree.id JOIN runs r ON r.id = tree.id
+                 WHERE tree.id <> $1 AND (r.ended_at IS NULL OR r.parent_run_id IS NULL)",
+                vec![Param::Uuid(run.0)],
+                |row| row.int(0),
+            )
+            .await?;
+        Ok(sum.first().map_or(0, |it| u64::try_from(*it).unwrap_or(u64::MAX)))
+    }
+
     /// The runs whose id lies between, of one user or of all, at most two: enough to tell one from
     /// several.
     pub async fn runs_between(

@@ -106,6 +106,10 @@ on_both! {
         what_is_begun_again_stands_where_it_stood
         one_who_resigns_leaves_nothing_behind
         runs_are_cancelled_while_they_are_claimed;
+    rate:
+        the_last_turn_is_taken_by_one
+        a_turn_comes_back_with_time
+        the_tokens_of_a_tree_are_those_of_all_its_runs;
     read:
         a_row_says_all_that_the_run_was_made_with
         runs_are_listed_newest_first_by_filter_and_page

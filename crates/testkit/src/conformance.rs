@@ -11,6 +11,7 @@ pub mod org;
 pub mod outbox;
 pub mod projection;
 pub mod queue;
+pub mod rate;
 pub mod read;
 
 use std::sync::Arc;

@@ -25,6 +25,7 @@ commands:
   slow_effect: {description: Has an effect after a while, command: [/bin/sh, ORG/slow.sh]}
   unhurried_effect: {description: Takes a little, command: [/bin/sh, ORG/unhurried.sh]}
   patient_effect: {description: May be run again, command: [/bin/sh, ORG/patient.sh], idempotent: true}
+  asked_effect: {description: Is asked about, command: [/bin/sh, ORG/effect.sh], risk: high}
   killer: {description: Has an effect and kills, command: [/bin/sh, ORG/killer.sh], idempotent: true}
 ";
 

@@ -18,6 +18,7 @@ mod kills;
 mod outage;
 mod paused;
 mod poison;
+mod question;
 mod stop;
 mod waiting;
 

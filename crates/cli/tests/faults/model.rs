@@ -1,7 +1,7 @@
 //! A model whose every answer follows from what it is asked, so that it says the same again after
 //! a crash. The run's input is its plan: a word for each message, a letter for each call.
 //!
-//! `e` an effect, `u` an unhurried one, `s` a slow one, `p` one that takes its time and may be run
+//! `e` an effect, `a` one that somebody must approve, `u` an unhurried one, `s` a slow one, `p` one that takes its time and may be run
 //! again, `k` one that kills its server (and may be run again), `w` a wait for the signal
 //! `go-<word's place>`, `t` the same for two seconds at the most.
 
@@ -23,6 +23,7 @@ fn answer(name: &str, seen: &Seen) -> Answer {
         None => Answer::text("done"),
         Some(word) => word.chars().fold(Answer::text(""), |answer, letter| match letter {
             'e' => answer.and_call("effect", "{}"),
+            'a' => answer.and_call("asked_effect", "{}"),
             'u' => answer.and_call("unhurried_effect", "{}"),
             'p' => answer.and_call("patient_effect", "{}"),
             's' => answer.and_call("slow_effect", "{}"),

@@ -243,6 +243,7 @@ pub fn policy(company: &Company) -> Policy {
             .collect(),
         capabilities: rulings(&company.capabilities),
         tools: rulings(&company.entries),
+        ..PolicyRules::default()
     };
     let facts = company.tools.iter().map(|(name, it)| ToolFacts {
         name: name.clone(),

@@ -73,7 +73,10 @@ mod tests {
     use super::*;
 
     fn exchange(n: usize, words: usize) -> Exchange {
-        Exchange { input: format!("question {n} {}", "why ".repeat(words)), output: format!("answer {n}") }
+        Exchange {
+            input: format!("question {n} {}", "why ".repeat(words)),
+            output: format!("answer {n}"),
+        }
     }
 
     #[test]

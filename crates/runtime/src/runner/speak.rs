@@ -10,6 +10,7 @@ use chancery_domain::room::Next;
 use metrics::counter;
 
 use super::{Reins, gatehouse, halted};
+use crate::gate::{self, Gatehouse};
 use crate::journal::{Journal, JournalError};
 use crate::model::Request;
 use crate::{Parts, clock, context, prompt};
@@ -81,7 +82,15 @@ async fn generate(
     };
     let offers = context::offers(&authority, &created, &speaker.agent);
     let run = journal.history()?.id();
-    let (agent, system) = (&speaker.agent, &*prompt::system(&authority, journal.context(), role, &speaker));
+    // It has heard that nothing is left, and asked for more all the same.
+    let (limits, heard) = (&authority.org().policy.limits, journal.context().spent_before());
+    let over = |store| async move { gate::on_budget(&store, limits, run, heard).await };
+    if let Some(over) = journal.held(over).await?.first() {
+        let error = format!("{} (layer `{}`, rule `{}`)", over.detail, over.layer, over.rule);
+        return journal.record(Failed { error });
+    }
+    let (agent, system) =
+        (&speaker.agent, &*prompt::system(&authority, journal.context(), role, &speaker));
     let request = |messages| Request { run, agent, system, messages, tools: &offers };
     let model = parts.models.for_tier(&role.model_tier);
     let reply = if journal.is_starting()? {
@@ -126,7 +135,8 @@ async fn generate(
         return journal.record(answer.event(reply.text, reply.model, usage));
     }
     let message = clock::new_message_id();
-    let gatehouse = gatehouse(parts, &authority, journal)?;
+    let spent = journal.context().spent().with(usage);
+    let gatehouse = Gatehouse { spent, ..gatehouse(parts, &authority, journal)? };
     let calls = gatehouse.rule_on(message, reply.calls).await?;
     let (text, model) = (reply.text, reply.model);
     journal.record(BatchProposed { message, text, calls, model, usage })

@@ -296,6 +296,25 @@ impl Found {
         pairs(&old.tools, &new.tools, |name, a, b| {
             self.ruling(&format!("tools.{name}"), a, b, Ruling::Allow);
         });
+        let (old, new) = (&old.limits, &new.limits);
+        self.limit("run_tokens", old.run_tokens.as_ref(), new.run_tokens.as_ref());
+        self.limit("run_steps", old.run_steps.as_ref(), new.run_steps.as_ref());
+        pairs(&old.calls_per_minute, &new.calls_per_minute, |name, a, b| {
+            self.limit(&format!("calls_per_minute.{name}"), a, b);
+        });
+    }
+
+    fn limit(&mut self, name: &str, old: Option<&Stated<u32>>, new: Option<&Stated<u32>>) {
+        // None is more than any.
+        let number = |it: Option<&Stated<u32>>| it.map_or(u64::MAX, |it| it.value.into());
+        let shown = |it: Option<&Stated<u32>>| {
+            it.map_or_else(|| "no limit".to_owned(), |it| it.value.to_string())
+        };
+        let effect = if number(new) < number(old) { Effect::Narrower } else { Effect::Wider };
+        if number(old) != number(new) {
+            let detail = format!("limits.{name} becomes {} (was {})", shown(new), shown(old));
+            self.add(effect, detail);
+        }
     }
 
     fn ruling(

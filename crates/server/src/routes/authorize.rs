@@ -8,11 +8,12 @@ use chancery_api::permission::{Authorize, Authorized};
 use chancery_domain::audit::{Entry, kind};
 use chancery_domain::event::{Call, Created, Event};
 use chancery_domain::id::{AgentId, CallId, RunId};
-use chancery_domain::policy::Ruling;
+use chancery_domain::policy::{Reason, Ruling};
 use chancery_runtime::authority::{Authority, Case, Given};
 use chancery_runtime::clock;
 use chancery_runtime::context::Context;
 use chancery_runtime::digest::sha256;
+use chancery_runtime::gate::{on_budget, on_rate};
 use chancery_runtime::rules::Literals;
 use metrics::counter;
 use serde_json::{Value, json};
@@ -55,6 +56,9 @@ pub async fn authorize(
     let authority = app.authority.get();
     let user = run.as_ref().map_or(user, |it| it.1.created.user.clone());
     let delegated = run.as_ref().and_then(|it| authority.delegation(&it.1.created));
+    let agent = AgentId(body.agent.clone());
+    let limits =
+        limits(&app, &authority, &agent, &call.tool, run.as_ref().map(|it| (it.0, &it.1))).await?;
     let (judgment, layers) = authority.explain(Case {
         agent: &body.agent,
         user: user.as_str(),
@@ -63,7 +67,7 @@ pub async fn authorize(
         given,
         task: run.as_ref().and_then(|it| it.1.literals(&authority)).as_ref(),
         now: clock::now(),
-        limits: &[],
+        limits: &limits,
     });
     let id = clock::new_audit_id();
     if judgment.ruling == Ruling::Allow {
@@ -71,8 +75,8 @@ pub async fn authorize(
     }
     let entry = Entry {
         user: Some(user),
-        role: authority.org().role_of(&AgentId(body.agent.clone())).map(|it| it.id.clone()),
-        agent: Some(AgentId(body.agent)),
+        role: authority.org().role_of(&agent).map(|it| it.id.clone()),
+        agent: Some(agent),
         tool: Some(call.tool.clone()),
         ruling: Some(judgment.ruling),
         run: run.map(|it| it.0),
@@ -91,6 +95,23 @@ pub async fn authorize(
         reasons: view::reasons(judgment.reasons),
         layers: view::reasons(layers),
     }))
+}
+
+/// What budgets and rates say of one more call. Looking takes no turn.
+pub async fn limits(
+    app: &App,
+    authority: &Authority,
+    agent: &AgentId,
+    tool: &str,
+    run: Option<(RunId, &Said)>,
+) -> Result<Vec<Reason>> {
+    let limits = &authority.org().policy.limits;
+    let mut said = match run {
+        Some((run, it)) => on_budget(&app.store, limits, run, it.context.spent()).await?,
+        None => Vec::new(),
+    };
+    said.extend(on_rate(&app.store, limits, agent, tool, 0).await?);
+    Ok(said)
 }
 
 /// What a run was made with, and what its person said in it.

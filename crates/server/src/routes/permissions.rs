@@ -24,7 +24,7 @@ use crate::error::{ApiError, Result};
 use crate::extract::{Body, Params, bad_request, check_depth, check_text};
 use crate::paging;
 use crate::router::App;
-use crate::routes::authorize::Said;
+use crate::routes::authorize::{Said, limits};
 use crate::routes::runs::record;
 use crate::view;
 
@@ -235,6 +235,7 @@ async fn rule_on_edit(app: &App, row: &PermissionRow, arguments: &Value) -> Resu
     let said = Said::of(app, row.run).await?;
     let created = &said.created;
     let call = Call { arguments: arguments.clone(), ..row.call.clone() };
+    let limits = limits(app, &authority, &row.agent, &call.tool, Some((row.run, &said))).await?;
     let judgment = authority.judge(Case {
         agent: row.agent.as_str(),
         user: row.user.as_str(),
@@ -243,7 +244,7 @@ async fn rule_on_edit(app: &App, row: &PermissionRow, arguments: &Value) -> Resu
         given: Given::Whole,
         task: said.literals(&authority).as_ref(),
         now: clock::now(),
-        limits: &[],
+        limits: &limits,
     });
     if judgment.ruling == Ruling::Deny {
         return Err(ApiError::Denied(judgment.reasons));

@@ -48,7 +48,8 @@ async fn from_a_wish_to_a_groups_decision_that_everybody_finds(on: On) {
     let house = House::open(on).await;
     let lin = house.lin().await;
     // The person's agent remembers what the person wants.
-    let wish = json!({"content": "Lin wants release reports short and in Chinese", "pa_preference": true});
+    let wish =
+        json!({"content": "Lin wants release reports short and in Chinese", "pa_preference": true});
     let run = lin.script("pa", json!([[["memory_write", wish]]])).await;
     lin.until(&run, "completed").await;
 
@@ -80,7 +81,8 @@ async fn from_a_wish_to_a_groups_decision_that_everybody_finds(on: On) {
     assert_eq!(child["delegated_permissions"]["denied_tools"], json!(["deploy"]));
     assert_eq!(child["project"], "shop");
     let events = lin.get(&format!("/api/runs/{child_id}/events")).await.json();
-    let refused = events["items"].as_array().unwrap().iter().find(|it| it["type"] == "tool.refused");
+    let refused =
+        events["items"].as_array().unwrap().iter().find(|it| it["type"] == "tool.refused");
     let refused = refused.unwrap()["data"]["result"].clone();
     assert_eq!(refused["code"], "PERMISSION_DENIED");
     assert!(refused["text"].as_str().unwrap().contains("layer `delegation`"), "{refused}");
@@ -98,10 +100,10 @@ async fn from_a_wish_to_a_groups_decision_that_everybody_finds(on: On) {
     let found = lin.finds_soon(query, 2).await;
     let mut texts = contents(&found);
     texts.sort_unstable();
-    assert_eq!(texts, [
-        "The canary release stands",
-        "The canary release takes ten percent of the traffic",
-    ]);
+    assert_eq!(
+        texts,
+        ["The canary release stands", "The canary release takes ten percent of the traffic",]
+    );
     for it in &found {
         assert_eq!(it["metadata"]["source_run_id"], json!(child_id));
         assert!(it["metadata"]["deposited_at"].is_string(), "{it}");

@@ -1,0 +1,72 @@
+//! How often agents call tools, for all servers together.
+//!
+//! A call costs its share of a minute, and calls are paid for until a time that lies a minute
+//! ahead at most: so many at once, and then one for each share that has passed. One row says it
+//! all, and one statement reads and moves it, so that two servers never both take the last turn.
+
+use chancery_domain::id::AgentId;
+
+use crate::projection::storable;
+use crate::sql::Param;
+use crate::{Store, StoreError};
+
+const MINUTE: i64 = 60_000_000;
+
+impl Store {
+    /// How many calls of a tool an agent has left just now.
+    pub async fn turns_left(
+        &self,
+        agent: &AgentId,
+        tool: &str,
+        a_minute: u32,
+    ) -> Result<u32, StoreError> {
+        let now = self.database_time().await?;
+        let paid = self
+            .query(
+                "SELECT paid_until FROM rates WHERE agent_id = $1 AND tool = $2",
+                vec![Param::Text(storable(agent.as_str())), Param::Text(storable(tool))],
+                |row| row.int(0),
+            )
+            .await?;
+        let ahead = paid.first().map_or(0, |paid| paid - now);
+        // One that lies further ahead was written by a clock that has been set back since.
+        let ahead = if (0..=MINUTE).contains(&ahead) { ahead } else { 0 };
+        let left = share(a_minute).map_or(0, |share| (MINUTE - ahead) / share);
+        Ok(u32::try_from(left).unwrap_or(u32::MAX).min(a_minute))
+    }
+
+    /// Takes one of them. `false`: there is none.
+    pub async fn take_turn(
+        &self,
+        agent: &AgentId,
+        tool: &str,
+        a_minute: u32,
+    ) -> Result<bool, StoreError> {
+        let Some(share) = share(a_minute) else { return Ok(false) };
+        let now = self.database_time().await?;
+        let taken = self
+            .execute(
+                "INSERT INTO rates (agent_id, tool, paid_until) VALUES ($1, $2, $3)
+                 ON CONFLICT (agent_id, tool) DO UPDATE SET paid_until =
+                   CASE WHEN rates.paid_until > $4 AND rates.paid_until <= $5
+                     THEN rates.paid_until + $6 ELSE $3 END
+                 WHERE rates.paid_until <= $7 OR rates.paid_until > $5",
+                vec![
+                    Param::Text(storable(agent.as_str())),
+                    Param::Text(storable(tool)),
+                    Param::Int(now + share),
+                    Param::Int(now),
+                    Param::Int(now + MINUTE),
+                    Param::Int(share),
+                    Param::Int(now + MINUTE - share),
+                ],
+            )
+            .await?;
+        Ok(taken == 1)
+    }
+}
+
+/// What one call costs of a minute. `None`: none may be made.
+fn share(a_minute: u32) -> Option<i64> {
+    (a_minute > 0).then(|| MINUTE / i64::from(a_minute)).map(|it| it.max(1))
+}
