@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 pub mod audit;
+pub mod deposit;
 pub mod log;
 pub mod memory;
 pub mod org;
@@ -11,6 +12,7 @@ pub mod outbox;
 pub mod projection;
 pub mod queue;
 pub mod read;
+pub mod recall;
 
 use std::sync::Arc;
 use std::time::Duration;
