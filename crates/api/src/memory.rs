@@ -27,7 +27,11 @@ pub struct MemoryScope {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewMemory {
-    #[schema(min_length = 1, max_length = 16000)]
+    #[schema(
+        min_length = 1,
+        max_length = 16000,
+        pattern = r"^[^\x00]*[^\s\x00\x1c-\x1f\x85][^\x00]*$"
+    )]
     pub content: String,
     /// `core`, `episodic` or `archival`
     #[serde(rename = "type")]

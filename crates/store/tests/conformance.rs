@@ -58,15 +58,17 @@ on_both! {
         another_tenant_is_answered_as_if_there_were_nothing
         a_call_that_is_carried_out_again_is_the_same_memory
         what_was_recalled_is_not_stored_again_as_new
+        memories_are_listed_newest_first_and_page_by_page
+        what_is_past_its_time_is_forgotten
+        who_write_at_once_write_all_and_count_right;
+    recall:
         a_personal_search_has_preferences_first
         a_groups_memory_does_not_pollute_a_persons
         a_groups_search_has_its_blackboard_first
         a_preference_is_found_by_its_mark
         what_was_said_beside_a_match_is_found_with_it
-        memories_are_listed_newest_first_and_page_by_page
-        what_is_past_its_time_is_forgotten
-        who_write_at_once_write_all_and_count_right
-        questions_in_two_languages_find_their_answers
+        questions_in_two_languages_find_their_answers;
+    deposit:
         a_group_run_that_completes_is_due_and_no_other
         a_deposit_is_made_once_and_says_where_it_came_from
         an_identical_text_is_linked_and_not_repeated
@@ -122,8 +124,8 @@ on_both! {
 /// The same questions are answered alike, whichever database answers them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_ten_best_memories_are_the_same_on_both_databases() {
-    let here = conformance::memory::top_ten(&Home::sqlite().await).await;
-    let there = conformance::memory::top_ten(&Home::postgres().await).await;
+    let here = conformance::recall::top_ten(&Home::sqlite().await).await;
+    let there = conformance::recall::top_ten(&Home::postgres().await).await;
     assert!(here.iter().any(|it| it.len() == 10), "{here:?}");
     assert_eq!(here, there);
 }

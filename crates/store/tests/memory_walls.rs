@@ -49,7 +49,7 @@ async fn a_forgotten_filter_finds_nothing_of_others() {
     for table in ["memories", "memory_partitions", "memory_term", "memory_sources"] {
         assert_eq!(count(table).await, 0, "{table}");
     }
-    client.batch_execute("SET chancery.org = 'acme'; SET chancery.user = 'lin'").await.unwrap();
+    client.batch_execute("SET chancery.org = 'acme'; SET chancery.\"user\" = 'lin'").await.unwrap();
     let rows = client.query("SELECT org_id, user_id FROM memories", &[]).await.unwrap();
     let mut seen: Vec<(String, String)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
     seen.sort();

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 pub mod audit;
+pub mod deposit;
 pub mod family;
 pub mod log;
 pub mod memory;
@@ -13,6 +14,7 @@ pub mod projection;
 pub mod queue;
 pub mod rate;
 pub mod read;
+pub mod recall;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -69,7 +69,7 @@ async fn what_is_built_in_is_version_one() {
     let groups = operator.get("/api/groups").await.json();
     assert_eq!(groups["items"][0]["lead"], "it_manager");
     let tools = operator.get("/api/tools").await.json();
-    assert_eq!(tools["items"][0]["name"], "read_file");
+    assert_eq!(tools["items"][0]["name"], "memory_search");
     assert_eq!(tools["items"][0]["kind"], "built-in");
     let roles = operator.get("/api/roles").await.json();
     assert_eq!(roles["items"].as_array().unwrap().len(), 10);

@@ -11,17 +11,22 @@ use crate::harness::Server;
 
 /// A request may be well formed and still ask for what is not there: an agent or a member that
 /// nobody has, a right that a kind of token cannot hold, a key that was used for something else. Files may say anything.
-/// And a run that is there may not wait for the signal that is sent to it.
+/// And a run that is there may not wait for the signal that is sent to it; a memory that was written
+/// for another user is there for them.
 const CONFIG: &str = r#"
 [[operations]]
 include-name = [
     "POST /api/runs", "POST /api/tokens", "POST /api/runs/{id}/messages", "POST /api/jobs/{id}/message",
-    "PUT /api/org",
+    "PUT /api/org", "POST /api/memories", "GET /api/memories/search",
 ]
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "404", "409", "422"]
 
 [[operations]]
 include-name = ["POST /api/runs/{id}/signal", "POST /api/jobs/{id}/signal"]
+checks.ensure_resource_availability.enabled = false
+
+[[operations]]
+include-name = ["GET /api/memories/{id}", "DELETE /api/memories/{id}"]
 checks.ensure_resource_availability.enabled = false
 "#;
 

@@ -147,7 +147,8 @@ fn memory(it: &Remembered, day: &str, run: RunId) -> anyhow::Result<NewMemory> {
     Ok(NewMemory {
         id: clock::new_memory_id(),
         content: it.text.clone(),
-        metadata: json!({}),
+        // Two lines may say the same of different days: each is a memory of its own here.
+        metadata: json!({"memory_type": it.id}),
         at,
         made_at: now,
         made_by: Actor::System,
