@@ -93,6 +93,14 @@ impl Client {
         self.post(&Client::of_run(id, "/resume"), &serde_json::json!({})).await
     }
 
+    pub async fn pause(&self, id: &str) -> Result<Run, ClientError> {
+        self.post(&Client::of_run(id, "/pause"), &serde_json::json!({})).await
+    }
+
+    pub async fn wrapup(&self, id: &str) -> Result<Run, ClientError> {
+        self.post(&Client::of_run(id, "/wrapup"), &serde_json::json!({})).await
+    }
+
     pub async fn new_token(&self, token: &NewToken) -> Result<MadeToken, ClientError> {
         self.post("/api/tokens", token).await
     }

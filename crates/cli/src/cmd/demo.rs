@@ -1,22 +1,32 @@
 //! `demo`: the whole story with a scripted model. All else is real: the server, the store, the
-//! gate, the tools, the signal, the restart.
+//! gate, the tools, the group, the restart, what is remembered afterwards.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use chancery_api::client::Client;
-use chancery_api::run::{CreateRun, Run, Signal};
+use chancery_api::memory::{MemoryScope, NewMemory};
+use chancery_api::permission::{Decide, Permission};
+use chancery_api::run::{CreateRun, Run};
 use chancery_server::config::{Config, ModelConfig, Provider};
 use chancery_server::{Running, start};
+use serde_json::json;
 
 use crate::Global;
-use crate::cmd::run::settled;
+use crate::cmd::run::{settled, story};
 use crate::outcome::Outcome;
 use crate::output;
 
-/// What the scripted model says; the same file is a model for one's own scenarios.
+/// What the scripted model says, and the organisation that it says it in; the same files are a
+/// model for one's own.
 const SCENARIO: &str = include_str!("../../scenarios/demo.yaml");
-const KEY: &str = "demo-go-ahead";
+const TOOLS: &str = include_str!("../../scenarios/demo/tools.yaml");
+const POLICY: &str = include_str!("../../scenarios/demo/policy.yaml");
+const PERSON: &str = "lin";
+const PROJECT: &str = "shop";
+/// What follows on a run's end comes within moments, or not at all.
+const SOON: Duration = Duration::from_secs(20);
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -37,34 +47,45 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
 
     let server = start(&config, []).await?;
     say(&format!("1. A server runs at {}   docs at {}/docs", server.url(), server.url()))?;
-    let waiting = begin(&client(&server)).await?;
-    say(&format!("2. {} has read brief.txt and waits for the signal `{KEY}`", waiting.id))?;
+    let client_1 = client(&server);
+    wish(&client_1).await?;
+    say(&format!("2. {PERSON}'s personal agent remembers: {PERSON} wants short reports"))?;
+
+    let (asked_by, group) = begin(&client_1).await?;
+    let asked = asked(&client_1, &group.id).await?;
+    say(&format!(
+        "3. {} hands \"Ship the pricing fix\" to the group grp_delivery and waits",
+        asked_by.id
+    ))?;
+    refused(&client_1, &group.id).await?;
+    say("   backend_worker tried to deploy by itself: refused, for its role does not bind it")?;
+    ensure!(ships(&workspace).is_empty(), "something ran before it was decided");
+    say(&format!(
+        "4. devops_worker wants three calls; {} of them need a person's word, so none has run",
+        asked.len()
+    ))?;
 
     server.stop().await;
-    say(
-        "3. The server has stopped. The run is rows in a file: it holds nothing, and nothing is lost",
-    )?;
     let server = start(&config, []).await?;
     let client = client(&server);
-    let same = client.run(&waiting.id).await?;
-    ensure!(same.status == "waiting", "the run should still wait, and is {}", same.status);
-    say("4. The server is back, and the run waits as before")?;
+    ensure!(self::asked(&client, &group.id).await?.len() == asked.len(), "the questions are gone");
+    say("5. The server was stopped and started again: the questions are still there")?;
 
-    let done = finish(&client, &waiting.id).await?;
-    let written = std::fs::read_to_string(workspace.join("report.txt")).context("report.txt")?;
-    ensure!(written.contains("approved by the demo"), "report.txt says: {written}");
-    let output = done.output.unwrap_or_default();
-    ensure!(output.contains("report.txt"), "the agent reported: {output}");
-    say(&format!("5. The signal came; the agent wrote report.txt and reports: {output}"))?;
-    say(&format!("6. Every step is in its log: {} events", trace(&client, &waiting.id).await?))?;
+    let done = decide(&client, &asked_by.id, &asked).await?;
+    let ran = ships(&workspace);
+    let wanted = ["logs web", "build shop/web:1.8.3", "deploy production shop/web:1.8.3 canary"];
+    ensure!(ran == wanted, "what ran is {ran:?}");
+    say("6. Approved, the deployment changed to `canary`: the batch ran once, in order")?;
+    say(&format!("7. The personal agent reports: {}", done.output.unwrap_or_default()))?;
+    let known = deposited(&client, &group.id).await?;
+    say(&format!("8. The organisation knows from now on: {known}"))?;
+    let run = client.run(&asked_by.id).await?;
+    story::print(&client, &run).await?;
 
     if !args.headless {
         say(&format!("The server stays at {} until Ctrl-C.", server.url()))?;
-        say(&format!(
-            "Look around:  chancery --data {} run trace {}",
-            scratch.dir.display(),
-            done.id
-        ))?;
+        let data = scratch.dir.join("data");
+        say(&format!("Look around:  chancery --data {} run trace {}", data.display(), run.id))?;
         tokio::signal::ctrl_c().await?;
     }
     server.stop().await;
@@ -75,55 +96,133 @@ fn client(server: &Running) -> Client {
     Client::new(&server.url(), &server.local_token)
 }
 
-/// Gives the agent its goal and follows it to its wait.
-async fn begin(client: &Client) -> anyhow::Result<Run> {
+/// What the person wants of their agent.
+async fn wish(client: &Client) -> anyhow::Result<()> {
+    let scope = MemoryScope {
+        user: Some(PERSON.to_owned()),
+        agent: Some("pa".to_owned()),
+        ..MemoryScope::default()
+    };
+    let wish = NewMemory {
+        content: "Lin wants release reports short.".to_owned(),
+        kind: "core".to_owned(),
+        scope: Some(scope),
+        metadata: Some([("pa_preference".to_owned(), json!(true))].into_iter().collect()),
+        at: None,
+        supersedes: None,
+    };
+    client.remember(&wish).await?;
+    Ok(())
+}
+
+/// Gives the agent its goal, and follows the group that it calls to its questions.
+async fn begin(client: &Client) -> anyhow::Result<(Run, Run)> {
     let new = CreateRun {
         agent: Some("pa".to_owned()),
-        input: "Read brief.txt, wait for the go-ahead, then write report.txt.".to_owned(),
+        input: "Ship the pricing fix".to_owned(),
+        user: Some(PERSON.to_owned()),
+        project: Some(PROJECT.to_owned()),
         ..CreateRun::default()
     };
-    let run = client.create_run(&new).await?;
-    let run = settled(client, run).await?;
-    ensure!(
-        run.waiting_for.as_deref() == Some("signal"),
-        "the run should wait for a signal, and is {}: {}",
-        run.status,
-        run.error.unwrap_or_default()
-    );
-    Ok(run)
+    let run = settled(client, client.create_run(&new).await?).await?;
+    let why = run.error.clone().unwrap_or_default();
+    ensure!(run.waiting_for.as_deref() == Some("child"), "the agent is {}: {why}", run.status);
+    let children = client.runs(&[("parent", run.id.clone())]).await?.items;
+    let group = children.into_iter().next().context("the group's run is not there")?;
+    let group = settled(client, group).await?;
+    let why = group.error.clone().unwrap_or_default();
+    let asks = group.waiting_for.as_deref() == Some("permission");
+    ensure!(asks, "the group is {}: {why}", group.status);
+    Ok((run, group))
 }
 
-async fn finish(client: &Client, id: &str) -> anyhow::Result<Run> {
-    let payload = serde_json::json!({ "note": "approved by the demo" });
-    client.signal(id, &Signal { correlation_key: KEY.to_owned(), payload }).await?;
-    let run = settled(client, client.run(id).await?).await?;
-    ensure!(
-        run.status == "completed",
-        "the run should be completed, and is {}: {}",
-        run.status,
-        run.error.unwrap_or_default()
-    );
-    Ok(run)
+async fn asked(client: &Client, run: &str) -> anyhow::Result<Vec<Permission>> {
+    let query = [("status", "pending".to_owned()), ("run", run.to_owned())];
+    Ok(client.permissions(&query).await?.items)
 }
 
-async fn trace(client: &Client, id: &str) -> anyhow::Result<usize> {
-    let events = client.events(id, 0).await?.items;
-    let kinds: Vec<&str> = events.iter().map(|it| &*it.kind).collect();
-    for kind in ["run.created", "tool.started", "wait.began", "signal.received", "run.completed"] {
-        ensure!(kinds.contains(&kind), "the log lacks `{kind}`: {kinds:?}");
+async fn refused(client: &Client, run: &str) -> anyhow::Result<()> {
+    let events = client.events(run, 0).await?.items;
+    let refused = events.iter().find(|it| it.kind == "tool.refused");
+    let refused = refused.context("nothing was refused")?;
+    let code = &refused.data["result"]["code"];
+    ensure!(code == "PERMISSION_DENIED", "it was refused with {code}");
+    Ok(())
+}
+
+/// Answers every question; the deployment is granted with another strategy.
+async fn decide(client: &Client, run: &str, asked: &[Permission]) -> anyhow::Result<Run> {
+    for it in asked {
+        let mut decide = Decide {
+            decision: "grant".to_owned(),
+            comment: None,
+            arguments: None,
+            remember: None,
+            result: None,
+        };
+        if it.tool == "docker_deploy" {
+            let mut arguments = it.arguments.clone();
+            arguments["strategy"] = json!("canary");
+            decide.arguments = Some(arguments);
+            decide.comment = Some("canary first".to_owned());
+        }
+        client.decide(&it.id, &decide).await?;
     }
-    for event in &events {
-        output::line(format_args!("     {:>3}  {}", event.seq, event.kind))?;
+    let began = Instant::now();
+    loop {
+        let run = settled(client, client.run(run).await?).await?;
+        match &*run.status {
+            "completed" => return Ok(run),
+            "waiting" if began.elapsed() < SOON => {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            _ => anyhow::bail!("the run is {}: {}", run.status, run.error.unwrap_or_default()),
+        }
     }
-    Ok(events.len())
+}
+
+/// What of the group's work has become knowledge, with the run that it came from.
+async fn deposited(client: &Client, group: &str) -> anyhow::Result<String> {
+    let asked = "prices rounded to cents".to_owned();
+    let query = [
+        ("q", asked),
+        ("mode", "flat".to_owned()),
+        ("type", "archival".to_owned()),
+        ("project", PROJECT.to_owned()),
+        ("user", PERSON.to_owned()),
+    ];
+    let began = Instant::now();
+    loop {
+        let found = client.search_memories(&query).await?.items;
+        let of_group =
+            |it: &&chancery_api::memory::FoundMemory| it.memory.metadata["source_run_id"] == group;
+        if let Some(it) = found.iter().find(of_group) {
+            return Ok(format!("\"{}\" ({group})", it.memory.content));
+        }
+        ensure!(began.elapsed() < SOON, "nothing was deposited");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// What the demo's tools did, in order.
+fn ships(workspace: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(workspace.join("ships.log")).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
 }
 
 fn settings(dir: &Path) -> anyhow::Result<Config> {
-    let scenario = dir.join("scenario.yaml");
+    let (scenario, org) = (dir.join("scenario.yaml"), dir.join("org"));
     std::fs::create_dir_all(dir.join("data/workspace"))?;
+    std::fs::create_dir_all(&org)?;
     std::fs::write(&scenario, SCENARIO)?;
-    let mut config =
-        Config { listen: ([127, 0, 0, 1], 0).into(), data: dir.join("data"), ..Config::default() };
+    std::fs::write(org.join("tools.yaml"), TOOLS)?;
+    std::fs::write(org.join("policy.yaml"), POLICY)?;
+    let mut config = Config {
+        listen: ([127, 0, 0, 1], 0).into(),
+        data: dir.join("data"),
+        org: Some(org),
+        ..Config::default()
+    };
     let model = ModelConfig { scenario: Some(scenario), ..ModelConfig::new(Provider::Scripted) };
     config.models.insert("default".to_owned(), model);
     Ok(config)

@@ -1,5 +1,7 @@
 //! `run`: start, look, speak, signal, cancel.
 
+pub mod story;
+
 use chancery_api::client::{Client, ClientError};
 use chancery_api::run::{CreateRun, Run, Signal, Speak, Tree};
 use clap::Subcommand;
@@ -51,16 +53,26 @@ pub enum Command {
     },
     /// One run
     Show { id: String },
-    /// Its log; with --follow, as it grows
+    /// What happened in it, with the runs beneath in their place
     Trace {
         id: String,
+        /// Its log instead, event by event
+        #[arg(long)]
+        events: bool,
+        /// Its log, as it grows
         #[arg(long)]
         follow: bool,
     },
     /// The run with its children
     Tree { id: String },
     /// Says something into it
-    Say { id: String, text: String },
+    Say {
+        id: String,
+        text: String,
+        /// To one member of the group alone
+        #[arg(long, value_name = "AGENT")]
+        to: Option<String>,
+    },
     /// Ends a wait
     Signal {
         id: String,
@@ -71,8 +83,12 @@ pub enum Command {
     },
     /// Ends it
     Cancel { id: String },
-    /// Goes on with one that failed at the model
+    /// Lets it rest before its next step
+    Pause { id: String },
+    /// Goes on with one that is paused, or that failed at the model
     Resume { id: String },
+    /// Asks it to come to an end with what it has
+    Wrapup { id: String },
 }
 
 pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
@@ -86,7 +102,15 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
             query.extend(group.map(|it| ("group", it)));
             return list(global, &client, query, limit, since).await;
         }
-        Command::Trace { id, follow } => return trace(global, &client, &id, follow).await,
+        Command::Trace { id, events, follow } if events || follow || global.json => {
+            return trace(global, &client, &id, follow).await;
+        }
+        Command::Trace { id, .. } => {
+            let run = client.run(&id).await?;
+            story::print(&client, &run).await?;
+            print_next(&client, &run).await?;
+            return Ok(outcome::of_status(&run.status));
+        }
         Command::Tree { id } => return tree(global, &client.tree(&id).await?),
         Command::Start { input, agent, group, user, project, session, wait } => {
             let agent = agent.or_else(|| group.is_none().then(|| "pa".to_owned()));
@@ -97,7 +121,7 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
             if wait { settled(&client, run).await? } else { run }
         }
         Command::Show { id } => client.run(&id).await?,
-        Command::Say { id, text } => client.speak(&id, &Speak { text, to: None }).await?,
+        Command::Say { id, text, to } => client.speak(&id, &Speak { text, to }).await?,
         Command::Signal { id, correlation_key, payload } => {
             let payload = payload.as_deref().map(serde_json::from_str).transpose();
             let payload = payload
@@ -119,7 +143,9 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
             }
         }
         Command::Cancel { id } => client.cancel(&id).await?,
+        Command::Pause { id } => client.pause(&id).await?,
         Command::Resume { id } => client.resume(&id).await?,
+        Command::Wrapup { id } => client.wrapup(&id).await?,
     };
     if global.json {
         output::json(&shown)?;

@@ -154,7 +154,7 @@ fn the_demo_tells_its_story_and_leaves_nothing_behind() {
     command.env("TMPDIR", &temporary);
     let told = went(command);
     let out = told.done();
-    for step in ["1. ", "2. ", "3. ", "4. ", "5. ", "6. "] {
+    for step in ["1. ", "2. ", "3. ", "4. ", "5. ", "6. ", "7. ", "8. "] {
         assert!(out.lines().any(|it| it.starts_with(step)), "{step}\n{out}");
     }
     assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);

@@ -35,7 +35,12 @@ fn a_run_is_started_and_looked_at() {
         trace.done().lines().map(|it| serde_json::from_str(it).unwrap()).collect();
     let kinds: Vec<&Value> = events.iter().map(|it| &it["type"]).collect();
     assert_eq!(kinds, [&json!("run.created"), &json!("run.started"), &json!("run.completed")]);
-    assert_eq!(place.chancery(&["run", "trace", &run]).done().lines().count(), 3);
+    assert_eq!(place.chancery(&["run", "trace", &run, "--events"]).done().lines().count(), 3);
+    let story = place.chancery(&["run", "trace", &run]);
+    assert!(
+        story.done().starts_with(&format!("{run} pa \"hello\"  completed\n  → \"")),
+        "{story:?}"
+    );
     let tree = place.chancery(&["run", "tree", &run]);
     assert_eq!(tree.done(), format!("{run}  pa  completed  hello\n"));
     assert_eq!(place.chancery(&["run", "tree", &run, "--json"]).json()["children"], json!([]));
