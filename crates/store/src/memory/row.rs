@@ -154,7 +154,7 @@ pub(super) async fn page(
     found.truncate(limit);
     let docs: Vec<i64> = found.into_iter().map(|(_, doc)| doc).collect();
     let mut rows = by_docs(session, &docs).await?;
-    rows.sort_unstable_by(|a, b| b.id.cmp(&a.id));
+    rows.sort_unstable_by_key(|it| std::cmp::Reverse(it.id));
     rows.dedup_by_key(|it| it.id);
     Ok(rows)
 }

@@ -117,7 +117,7 @@ pub async fn a_deposit_that_two_take_is_made_once(place: &super::Home) {
         chancery_runtime::deposit::deposit_due(&store),
         chancery_runtime::deposit::deposit_due(&other),
     );
-    (one.unwrap(), two.unwrap());
+    assert_eq!(one.unwrap() + two.unwrap(), 6);
     assert_eq!(store.deposits_due().await.unwrap(), 0);
     let asked = Asked { kind: Some(MemoryKind::Archival), ..Asked::default() };
     assert_eq!(all(&store, &lin().everything(false, asked)).await.len(), 12);
