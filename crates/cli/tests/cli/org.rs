@@ -10,7 +10,7 @@ fn what_is_written_out_has_no_mistakes_and_is_not_written_over() {
     place.chancery(&["org", "init", "org"]).done();
     let checked = place.chancery(&["org", "check", "org"]);
     assert_eq!(checked.code, 0, "{checked:?}");
-    assert!(checked.out.starts_with("org   10 agents, 41 tools, 2 problems\nW101 "), "{checked:?}");
+    assert!(checked.out.starts_with("org   10 agents, 44 tools, 2 problems\nW101 "), "{checked:?}");
     assert!(checked.out.ends_with("0 errors, 2 warnings\n"), "{checked:?}");
     assert_eq!(
         place.chancery(&["org", "diff", "builtin", "org"]).done(),
@@ -53,12 +53,20 @@ fn every_mistake_is_shown_with_its_place_and_a_hint() {
 fn the_chart_and_the_matrix_are_shown_without_a_server() {
     let place = Place::new();
     let chart = place.chancery(&["org", "show", "--chart"]);
-    assert!(chart.done().starts_with("board (people)\n├ ceo  L1  4 tools\n"), "{}", chart.out);
-    assert!(chart.out.contains("frontend_worker  L3  9 tools  (2 managers)"), "{}", chart.out);
+    assert!(chart.done().starts_with("board (people)\n├ ceo  L1  7 tools\n"), "{}", chart.out);
+    assert!(chart.out.contains("frontend_worker  L3  12 tools  (2 managers)"), "{}", chart.out);
     let matrix = place.chancery(&["org", "show", "--tools", "--json"]).json();
     assert_eq!(
         matrix["ceo"],
-        json!(["generate_contract", "read_reports", "send_mail", "write_note"])
+        json!([
+            "generate_contract",
+            "memory_search",
+            "memory_write",
+            "read_reports",
+            "record",
+            "send_mail",
+            "write_note"
+        ])
     );
     assert!(place.chancery(&["org", "show"]).done().contains("no limit"));
 }

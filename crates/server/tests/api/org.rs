@@ -236,7 +236,7 @@ async fn a_tool_in_a_changed_file_can_be_called() {
     let text = "commands: {greet: {description: Greets, command: [printf, hello]}}";
     std::fs::write(dir.join("tools.yaml"), text).unwrap();
     let org = until(&operator, |it| it["version"] == 2).await;
-    assert_eq!(org["counts"]["tools"], 4);
+    assert_eq!(org["counts"]["tools"], 7);
     let tools = operator.get("/api/tools").await.json();
     assert_eq!(tools["items"][0]["name"], "greet");
     assert_eq!(tools["items"][0]["kind"], "command");

@@ -42,8 +42,10 @@ impl Found {
     }
 }
 
-/// At least so many are looked at for what stands beside them.
+/// So many are looked at for what stands beside them: first a few, then all that can matter. What
+/// scores less than so many others is not brought to the top by its neighbours.
 const BESIDE_MIN: usize = 64;
+const BESIDE_MAX: usize = 256;
 
 pub(super) async fn search(
     session: &impl Session,
@@ -121,24 +123,23 @@ async fn ranked(
     Ok(best(found.into_iter().map(|it| (it.doc, it.score)), limit))
 }
 
-/// The best episodes, each with its share of what was said beside it. Only as many are looked at
-/// as can matter: what is left out has too little of its own.
+/// The best episodes, each with its share of what was said beside it.
 async fn with_neighbours(
     session: &impl Session,
     scores: &Scores,
     limit: usize,
 ) -> Result<Vec<Scored>, StoreError> {
-    let mut wide = BESIDE_MIN.max(limit.saturating_mul(2));
+    let mut wide = BESIDE_MIN.max(limit);
     loop {
         let candidates = best(scores.iter().map(|(doc, score)| (*doc, *score)), wide);
         let pairs = neighbours(session, &candidates).await?;
         let found = best(beside(scores, &candidates, &pairs), limit);
         let reachable = candidates.last().map_or(0.0, |it| it.score * (1.0 + NEIGHBOUR));
         let enough = found.len() == limit && found.last().is_some_and(|it| it.score >= reachable);
-        if enough || candidates.len() < wide {
+        if enough || candidates.len() < wide || wide >= BESIDE_MAX {
             return Ok(found);
         }
-        wide = wide.saturating_mul(4);
+        wide = BESIDE_MAX;
     }
 }
 
