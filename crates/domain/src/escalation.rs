@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::event::{Actor, CallResult, ChildEnded, Created, Event, Recorded, Spoken};
 use crate::history::{Change, History};
 use crate::id::{CallId, GroupId, RunId, WaitKey};
+use crate::policy::{Layer, Reason, Ruling};
 use crate::run::{Illegal, Outcome, Run, Wait};
 
 /// Why a goal cannot be handed on. A word that programs can match is its code.
@@ -29,6 +30,16 @@ impl Refusal {
         failure(self.code(), &self.to_string(), &[])
     }
 
+    /// As the layer of limits says it.
+    pub fn reason(&self) -> Reason {
+        Reason {
+            layer: Layer::Limits.as_str().to_owned(),
+            rule: "escalation.depth".to_owned(),
+            outcome: Ruling::Deny,
+            detail: self.to_string(),
+        }
+    }
+
     pub fn code(&self) -> &'static str {
         match self {
             Refusal::UnknownGroup(_) => "UNKNOWN_GROUP",
@@ -41,13 +52,18 @@ impl Refusal {
 
 /// Whether a run may hand a goal to a group, as far as the runs above it say.
 pub fn check(created: &Created, group: &GroupId, depth_max: usize) -> Result<(), Refusal> {
-    if created.ancestors.len() >= depth_max {
-        return Err(Refusal::TooDeep(depth_max));
+    if let Some(refusal) = too_deep(created, depth_max) {
+        return Err(refusal);
     }
     if is_above(created, group) {
         return Err(Refusal::AboveAlready(group.clone()));
     }
     Ok(())
+}
+
+/// Why a run may hand no goal on at all, if it may not.
+pub fn too_deep(created: &Created, depth_max: usize) -> Option<Refusal> {
+    (created.ancestors.len() >= depth_max).then_some(Refusal::TooDeep(depth_max))
 }
 
 /// Whether a group is at work in this run or above it.

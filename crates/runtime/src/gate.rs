@@ -9,6 +9,7 @@ mod request;
 use std::sync::Arc;
 
 use chancery_domain::batch::{Clearance, Refusal};
+use chancery_domain::escalation;
 use chancery_domain::event::{
     Answer, Call, CallResult, Created, Member, Proposal, Request, RequestKind,
 };
@@ -22,6 +23,7 @@ use metrics::counter;
 use crate::authority::{Authority, Case, Given, Judgment};
 use crate::journal::Journal;
 use crate::model::RawCall;
+use crate::tool::group::EscalateToGroup;
 use crate::rules::Literals;
 
 pub use limits::{on_budget, on_rate};
@@ -41,6 +43,8 @@ pub struct Gatehouse<'g> {
     pub delegated: Option<Delegation>,
     /// Of the person's own words; absent where no rule asks for them.
     pub task: Option<Literals>,
+    /// How deep goals may be handed on.
+    pub depth_max: usize,
     /// What the run has used up.
     pub spent: Spent,
     pub now: Timestamp,
@@ -68,6 +72,7 @@ impl Gatehouse<'_> {
                 |it: &&Proposal| it.call.tool == call.tool && it.ruling != Ruling::Deny;
             let before = proposals.iter().filter(to_be_made).count();
             let mut limits = budget.clone();
+            limits.extend(self.on_depth(&call.tool));
             limits
                 .extend(self.on_rate(&call.tool, u32::try_from(before).unwrap_or(u32::MAX)).await?);
             let Judgment { ruling, reasons } = self.first(&call, unfit.as_ref(), &limits);
@@ -90,7 +95,8 @@ impl Gatehouse<'_> {
         clearance: Clearance,
         granted_as: Option<&str>,
     ) -> Result<Again, StoreError> {
-        let budget = self.on_budget().await?;
+        let mut budget = self.on_budget().await?;
+        budget.extend(self.on_depth(&call.tool));
         let Judgment { ruling, mut reasons } = self.authority.judge(self.case(call, None, &budget));
         if ruling == Ruling::Deny {
             return Ok(Again::Refuse(reasons));
@@ -118,6 +124,13 @@ impl Gatehouse<'_> {
         }
         // The last thing before it runs: a turn that is taken is gone.
         Ok(self.take_turn(&call.tool).await?.map_or(Again::Run, |it| Again::Refuse(vec![it])))
+    }
+
+    /// Goals are handed on only so deep.
+    fn on_depth(&self, tool: &str) -> Option<Reason> {
+        let hands_on = tool == EscalateToGroup::NAME;
+        let too_deep = || escalation::too_deep(self.created, self.depth_max);
+        hands_on.then(too_deep).flatten().map(|it| it.reason())
     }
 
     async fn on_budget(&self) -> Result<Vec<Reason>, StoreError> {

@@ -334,6 +334,7 @@ fn gatehouse<'g>(
         speaker: journal.speaker()?,
         delegated: authority.delegation(created),
         task: authority.has_rules().then(|| Literals::of(journal.context().persons_words())),
+        depth_max: parts.escalation.depth_max,
         spent: journal.context().spent(),
         now: clock::now(),
     })

@@ -11,6 +11,7 @@ mod create;
 mod flush;
 mod gate;
 mod joint;
+mod sweep;
 mod wake;
 
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use crate::bell::Bell;
 use crate::log::Verdict;
 use crate::migrate;
-use crate::projection::Prepared;
+use crate::projection::{Prepared, QueueMove};
 use crate::sql::Param;
 use crate::{OpenError, StoreError};
 
@@ -56,6 +57,7 @@ pub(crate) struct Postgres {
     auditor: mpsc::UnboundedSender<audit::Alone>,
     patience: Patience,
     news: Arc<wake::News>,
+    gone: Arc<sweep::Gone>,
     tasks: Vec<tokio::task::AbortHandle>,
 }
 
@@ -84,10 +86,15 @@ impl Postgres {
         let news = Arc::new(wake::News::default());
         tasks.push(tokio::spawn(wake::tell(pool.clone(), news.clone())).abort_handle());
         tasks.push(tokio::spawn(wake::listen(config, tls, bell)).abort_handle());
-        Ok(Postgres { pool, pulse, flushers, auditor, patience, news, tasks })
+        let gone = Arc::new(sweep::Gone::default());
+        tasks.push(tokio::spawn(sweep::sweep(pool.clone(), gone.clone())).abort_handle());
+        Ok(Postgres { gone, pool, pulse, flushers, auditor, patience, news, tasks })
     }
 
     pub(crate) async fn append(&self, change: Prepared) -> Result<Verdict, StoreError> {
+        if change.queue == QueueMove::Leave {
+            self.gone.one();
+        }
         // One run's changes go through one flusher, so that they cannot meet each other.
         let place = change.run.as_u128() as usize % self.flushers.len();
         let (flush, answer) = flush::Flush::new(change);

@@ -293,8 +293,12 @@ async fn depth_and_circles_are_refused(on: On) {
     lin.until(&run, "completed").await;
     let child = id(&lin.children(&run).await[0]);
     assert!(lin.children(&child).await.is_empty());
-    let refused = lin.event(&child, "tool.finished").await["result"].clone();
-    assert_eq!(refused["code"], "TOO_DEEP");
+    let refused = lin.event(&child, "tool.refused").await["result"].clone();
+    assert_eq!(refused["code"], "PERMISSION_DENIED");
+    let why = refused["text"].as_str().unwrap();
+    assert!(why.contains("layer `limits`, rule `escalation.depth`"), "{why}");
+    let audit = house.server.operator().get("/api/audit?tool=escalate_to_group&ruling=deny").await;
+    assert_eq!(audit.json()["items"].as_array().unwrap().len(), 1);
     house.close().await;
 
     let house = House::open(on).await;
