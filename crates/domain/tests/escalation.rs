@@ -13,6 +13,7 @@ use chancery_domain::id::*;
 use chancery_domain::policy::Ruling::{Allow, RequireApproval};
 use jiff::Timestamp;
 use samples::*;
+use serde_json::json;
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
@@ -98,17 +99,21 @@ fn handed_back(child: &chancery_domain::history::Change) -> ChildEnded {
     }
 }
 
+fn said(back: &ChildEnded) -> serde_json::Value {
+    serde_json::from_str(&back.result.text).unwrap()
+}
+
 #[test]
 fn what_a_child_came_to_is_the_result_of_the_call_that_asked() {
     let back = handed_back(&child(vec![completed()]));
     assert_eq!((back.call.as_str(), back.child), ("a", CHILD));
-    assert_eq!(back.result.text, r#"{"result":"done","success":true}"#);
+    assert_eq!(said(&back), json!({"success": true, "result": "done"}));
     assert_eq!(back.usage, Usage { input_tokens: 2, output_tokens: 1 });
     let back = handed_back(&child(vec![failed()]));
-    let said = r#"{"error":"Group run failed: the model is away","success":false}"#;
-    assert_eq!(back.result.text, said);
+    let error = "Group run failed: the model is away";
+    assert_eq!(said(&back), json!({"success": false, "error": error}));
     let back = handed_back(&child(vec![spoke("faster"), completed()]));
-    assert!(back.result.text.contains(r#""people_spoke":[{"by":"ada","text":"faster"}]"#));
+    assert_eq!(said(&back)["people_spoke"], json!([{"by": "ada", "text": "faster"}]));
 }
 
 #[test]

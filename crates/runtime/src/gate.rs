@@ -23,8 +23,8 @@ use metrics::counter;
 use crate::authority::{Authority, Case, Given, Judgment};
 use crate::journal::Journal;
 use crate::model::RawCall;
-use crate::tool::group::EscalateToGroup;
 use crate::rules::Literals;
+use crate::tool::group::EscalateToGroup;
 
 pub use limits::{on_budget, on_rate};
 pub use request::{OnExpiry, OnPartialDeny, Terms};

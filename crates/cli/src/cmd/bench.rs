@@ -30,6 +30,8 @@ pub enum Command {
         seconds: f64,
         #[arg(long)]
         calls: usize,
+        #[arg(long, default_value_t = 64)]
+        runs: usize,
     },
 }
 
@@ -47,6 +49,9 @@ pub struct RunsArgs {
     /// Up to so many servers on one PostgreSQL
     #[arg(long, default_value_t = 1)]
     servers: usize,
+    /// Runs that each of several servers keeps under way
+    #[arg(long, default_value_t = 64)]
+    server_runs: usize,
     /// The raw limits and the load alternate this often
     #[arg(long, default_value_t = 1)]
     rounds: u32,
@@ -63,9 +68,9 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
         Command::Runs(args) => runs::run(global, &args).await,
         Command::Authority(args) => authority::run(global, &args).await,
         Command::Memory(args) => memory::run(global, &args).await,
-        Command::Drive { seconds, calls } => {
+        Command::Drive { seconds, calls, runs } => {
             let shape = load::Shape { steps: runs::STEPS, calls_per_message: calls, waits: false };
-            servers::drive(global, Duration::from_secs_f64(seconds), shape).await
+            servers::drive(global, Duration::from_secs_f64(seconds), shape, runs).await
         }
     }
 }

@@ -10,7 +10,7 @@ fn what_is_written_out_has_no_mistakes_and_is_not_written_over() {
     place.chancery(&["org", "init", "org"]).done();
     let checked = place.chancery(&["org", "check", "org"]);
     assert_eq!(checked.code, 0, "{checked:?}");
-    assert!(checked.out.starts_with("org   10 agents, 44 tools, 2 problems\nW101 "), "{checked:?}");
+    assert!(checked.out.starts_with("org   10 agents, 47 tools, 2 problems\nW101 "), "{checked:?}");
     assert!(checked.out.ends_with("0 errors, 2 warnings\n"), "{checked:?}");
     assert_eq!(
         place.chancery(&["org", "diff", "builtin", "org"]).done(),

@@ -212,8 +212,19 @@ fn the_built_in_matrix_is_the_one_that_was_decided() {
     let tools: Vec<&String> = matrix["ceo"].as_object().unwrap().keys().collect();
     let known =
         |it: &&&String| MATRIX.lines().any(|line| line.split(' ').next() == Some(it.as_str()));
-    let others: Vec<_> = tools.iter().filter(|it| !known(it)).collect();
-    assert_eq!(others, [&"memory_search", &"memory_write", &"record", &"wait_for_signal"]);
+    let others: Vec<&str> = tools.iter().filter(|it| !known(it)).map(|it| it.as_str()).collect();
+    assert_eq!(
+        others,
+        [
+            "conclude",
+            "escalate_to_group",
+            "list_available_groups",
+            "memory_search",
+            "memory_write",
+            "record",
+            "wait_for_signal"
+        ]
+    );
     let shown = place.chancery(&["policy", "matrix"]);
     let deploy =
         shown.done().lines().find(|it| it.trim_start().starts_with("docker_deploy ")).unwrap();

@@ -97,6 +97,18 @@ pub fn best(scores: impl IntoIterator<Item = (i64, f64)>, limit: usize) -> Vec<S
     found
 }
 
+/// What says nearly the same as an earlier memory may contradict it: both are kept, and the newer
+/// one is read first. `near` names the earlier one.
+pub fn newer_first(found: &mut [Scored], near: impl Fn(i64) -> Option<i64>) {
+    for at in 1..found.len() {
+        let earlier = near(found[at].doc);
+        let before = found[..at].iter().position(|it| Some(it.doc) == earlier);
+        if let Some(before) = before {
+            found[before..=at].rotate_right(1);
+        }
+    }
+}
+
 /// The scores of memories once what stands beside them counts, given who stands beside whom.
 /// Those of whom nothing is said keep theirs.
 pub fn beside(scores: &Scores, candidates: &[Scored], pairs: &[(i64, i64)]) -> Vec<(i64, f64)> {
@@ -155,6 +167,20 @@ mod tests {
     }
 
     const CORPUS: Corpus = Corpus { docs: 100, length: 1000 };
+
+    #[test]
+    fn of_two_that_say_nearly_the_same_the_newer_is_read_first() {
+        let scored = |docs: &[i64]| -> Vec<Scored> {
+            docs.iter().map(|doc| Scored { doc: *doc, score: 1.0 / *doc as f64 }).collect()
+        };
+        let mut found = scored(&[1, 2, 3, 4, 5]);
+        // 4 speaks of what 2 spoke of, and 5 of what 4 did.
+        newer_first(&mut found, |doc| {
+            [(4, 2), (5, 4)].iter().find(|it| it.0 == doc).map(|it| it.1)
+        });
+        let order: Vec<i64> = found.iter().map(|it| it.doc).collect();
+        assert_eq!(order, [1, 5, 4, 2, 3]);
+    }
 
     #[test]
     fn the_rarer_term_counts_for_more() {

@@ -4,7 +4,9 @@
 use std::collections::{HashMap, HashSet};
 
 use chancery_domain::memory::quota::quotas;
-use chancery_domain::memory::rank::{NEIGHBOUR, Posting, Scored, Scores, Weights, beside, best};
+use chancery_domain::memory::rank::{
+    NEIGHBOUR, Posting, Scored, Scores, Weights, beside, best, newer_first,
+};
 use chancery_domain::memory::{MemoryKind, Plan};
 
 use super::reach::{ReachedTier, reach};
@@ -81,6 +83,10 @@ pub(super) async fn search(
     let mut memories: HashMap<i64, Memory> =
         row::whole(session, &reach, rows).await?.into_iter().collect();
     once_each(&mut tiers, &memories);
+    let doc_of: HashMap<_, i64> = memories.iter().map(|(doc, it)| (it.id, *doc)).collect();
+    for tier in &mut tiers {
+        newer_first(tier, |doc| doc_of.get(&memories.get(&doc)?.near?).copied());
+    }
     let found: Vec<(u32, usize)> =
         reach.tiers.iter().zip(&tiers).map(|(tier, found)| (tier.share, found.len())).collect();
     let matched = matched(&tiers, &lists, asked);

@@ -138,12 +138,12 @@ impl Bench {
     /// What each added server brings, until the database has no more to give.
     async fn servers(&mut self, args: &RunsArgs, url: &str, name: &str) -> anyhow::Result<()> {
         let shape = Shape { steps: STEPS, calls_per_message: 1, waits: false };
-        let mut alone = None;
+        let (mut alone, runs) = (None, args.server_runs);
         for count in [1, 2, 4, 8].into_iter().filter(|it| *it <= args.servers) {
             let dir = self.location();
-            let together = servers::together(url, &dir, count, args.time(), shape).await?;
+            let together = servers::together(url, &dir, count, args.time(), shape, runs).await?;
             let rate = together.steps_per_second;
-            self.note(format!("{name}: steps, {count} servers of 64 runs"), rate, "/s", None)?;
+            self.note(format!("{name}: steps, {count} servers of {runs} runs"), rate, "/s", None)?;
             let alone = *alone.get_or_insert(rate);
             if count > 1 {
                 let each = (rate - alone) / (count - 1) as f64 / alone;

@@ -15,9 +15,6 @@ use crate::Global;
 use crate::outcome::Outcome;
 use crate::output;
 
-/// Runs that each server keeps under way.
-const RUNS: usize = 64;
-
 /// What one server did.
 #[derive(Debug, Serialize, Deserialize)]
 struct Share {
@@ -33,11 +30,16 @@ pub struct Together {
 }
 
 /// `bench drive`: one of the servers, as a process of its own.
-pub async fn drive(global: &Global, time: Duration, shape: Shape) -> anyhow::Result<Outcome> {
+pub async fn drive(
+    global: &Global,
+    time: Duration,
+    shape: Shape,
+    runs: usize,
+) -> anyhow::Result<Outcome> {
     let url = global.database.clone().context("name a PostgreSQL with --database")?;
     let store = Store::open(&Location::Postgres(url), clock::new_worker_id()).await?;
-    let load = Load::start(store, shape, RUNS).await?;
-    let steps_per_second = load.steps_per_second(RUNS, time).await?;
+    let load = Load::start(store, shape, runs).await?;
+    let steps_per_second = load.steps_per_second(runs, time).await?;
     load.stop().await;
     output::json(&Share { steps_per_second })?;
     Ok(Outcome::Done)
@@ -50,6 +52,7 @@ pub async fn together(
     count: usize,
     time: Duration,
     shape: Shape,
+    runs: usize,
 ) -> anyhow::Result<Together> {
     let backend = raw::postgres_backend(url).await?;
     let mut servers = Vec::new();
@@ -58,6 +61,7 @@ pub async fn together(
         let mut command = tokio::process::Command::new(std::env::current_exe()?);
         command.args(["bench", "drive", "--json", "--database", url]).arg("--data").arg(dir);
         command.args(["--seconds", &time.as_secs_f64().to_string()]);
+        command.args(["--runs", &runs.to_string()]);
         command.args(["--calls", &shape.calls_per_message.to_string()]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
         servers.push(command.spawn()?);

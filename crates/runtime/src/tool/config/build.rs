@@ -317,8 +317,9 @@ mod tests {
         build(&config, &Place::here(&dir.join("ws"), dir)).await
     }
 
+    /// Those that need no store.
     fn built_in_count() -> usize {
-        schemas(&ToolsConfig::default()).len()
+        schemas(&ToolsConfig::default()).len() - memory::specs().len()
     }
 
     #[tokio::test]
