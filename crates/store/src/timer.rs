@@ -48,8 +48,8 @@ impl Store {
         let at = self.database_time().await?.saturating_add(wait.as_micros() as i64);
         let key = storable(due.key.as_str());
         self.execute(
-            "UPDATE timers SET due_at = $3 WHERE run_id = $1 AND wait_key = $2",
-            vec![Param::Uuid(due.run.0), Param::Text(key), Param::Int(at)],
+            "UPDATE timers SET due_at = $1 WHERE run_id = $2 AND wait_key = $3",
+            vec![Param::Int(at), Param::Uuid(due.run.0), Param::Text(key)],
         )
         .await?;
         Ok(())

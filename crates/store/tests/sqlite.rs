@@ -138,8 +138,8 @@ async fn the_chain_survives_a_full_disk() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_that_cannot_grow_is_survived() {
     let dir = fast_dir();
-    // Ignoring the signal makes the write fail instead; 800 kB is room for a start and some.
-    let mut child = child("limited", dir.path(), "trap '' XFSZ; ulimit -f 800;");
+    // Ignoring the signal makes the write fail instead; 1.4 MB is room for a start and some.
+    let mut child = child("limited", dir.path(), "trap '' XFSZ; ulimit -f 1400;");
     let lines: Vec<String> =
         BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok).collect();
     assert!(child.wait().unwrap().success(), "{lines:#?}");

@@ -54,7 +54,7 @@ async fn what_is_built_in_is_version_one() {
     assert_eq!((&org["version"], &org["source"]), (&json!(1), &json!("built-in")));
     assert_eq!(
         org["counts"],
-        json!({"roles": 10, "agents": 10, "users": 0, "groups": 2, "tools": 6})
+        json!({"roles": 10, "agents": 10, "users": 0, "groups": 2, "tools": 9})
     );
     assert_eq!(org["by"], "system");
     assert_eq!(org["pending_mistakes"], json!([]));
@@ -69,7 +69,7 @@ async fn what_is_built_in_is_version_one() {
     let groups = operator.get("/api/groups").await.json();
     assert_eq!(groups["items"][0]["lead"], "it_manager");
     let tools = operator.get("/api/tools").await.json();
-    assert_eq!(tools["items"][0]["name"], "memory_search");
+    assert_eq!(tools["items"][0]["name"], "conclude");
     assert_eq!(tools["items"][0]["kind"], "built-in");
     let roles = operator.get("/api/roles").await.json();
     assert_eq!(roles["items"].as_array().unwrap().len(), 10);
@@ -236,10 +236,10 @@ async fn a_tool_in_a_changed_file_can_be_called() {
     let text = "commands: {greet: {description: Greets, command: [printf, hello]}}";
     std::fs::write(dir.join("tools.yaml"), text).unwrap();
     let org = until(&operator, |it| it["version"] == 2).await;
-    assert_eq!(org["counts"]["tools"], 7);
+    assert_eq!(org["counts"]["tools"], 10);
     let tools = operator.get("/api/tools").await.json();
-    assert_eq!(tools["items"][0]["name"], "greet");
-    assert_eq!(tools["items"][0]["kind"], "command");
+    let greet = tools["items"].as_array().unwrap().iter().find(|it| it["name"] == "greet");
+    assert_eq!(greet.unwrap()["kind"], "command");
 }
 
 #[tokio::test]

@@ -34,7 +34,7 @@ fn the_matrix_of_roles_and_tools_is_as_reviewed() {
         });
         rows.push(format!("{tool:<20} {}", cells.collect::<String>().trim_end()));
     }
-    assert_eq!(rows.len(), 41);
+    assert_eq!(rows.len(), 44);
     insta::assert_snapshot!(rows.join("\n"));
 }
 
@@ -72,9 +72,9 @@ fn sixty_six_triples_of_mail_are_allowed_and_one_to_the_board() {
 fn what_is_built_in_has_the_one_weakness_that_it_is_known_for() {
     assert_eq!(
         said(&[]),
-        "builtin/roles.yaml:190:3: W101 `frontend_worker` has no `escalate` tool: when it is \
+        "builtin/roles.yaml:192:3: W101 `frontend_worker` has no `escalate` tool: when it is \
          stuck it has no way up\n\
-         builtin/roles.yaml:287:3: W101 `research_worker` has no `escalate` tool: when it is \
+         builtin/roles.yaml:289:3: W101 `research_worker` has no `escalate` tool: when it is \
          stuck it has no way up\n"
     );
 }

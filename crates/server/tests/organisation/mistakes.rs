@@ -115,7 +115,7 @@ fn who_extends_overrides_key_by_key() {
                 agents: {auditor: {role: auditor}}\n";
     let org = loaded(&[("roles.yaml", text)]).unwrap().org;
     let role = org.role(&"backend_worker".into()).unwrap();
-    assert_eq!(role.tools.as_ref().unwrap().len(), 10);
+    assert_eq!(role.tools.as_ref().unwrap().len(), 13);
     assert_eq!(role.deny_tools[0].value, "git_push");
     assert_eq!(role.deny_tools[0].place.as_ref().unwrap().to_string(), "roles.yaml:3");
     let bound = role.tools.as_ref().unwrap()[0].place.as_ref().unwrap();
