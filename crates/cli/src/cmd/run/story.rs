@@ -81,9 +81,9 @@ impl Scene {
                 return None;
             }
             "batch.proposed" => self.batch(&data["calls"]),
-            "tool.refused" => format!("{}  REFUSED  {}", self.tool(data), code(data)),
+            "tool.refused" => format!("{}  REFUSED  {}", self.tool(data), why(data)),
             "tool.finished" if data["result"]["is_error"] == true => {
-                format!("{}  failed  {}", self.tool(data), code(data))
+                format!("{}  failed  {}", self.tool(data), why(data))
             }
             "permission.updated" => format!("{}  {}", self.tool(data), text("decision")),
             "child.spawned" => match data["chosen"].as_str() {
@@ -128,12 +128,11 @@ impl Scene {
 fn recalled(memories: &Value) -> String {
     let memories = memories.as_array().map(Vec::as_slice).unwrap_or_default();
     let wished = memories.iter().filter(|it| it["tier"] == "preferences").count();
-    format!("memory recall: {wished} preferences, {} others", memories.len() - wished)
+    format!("memory recall: preferences {wished}, others {}", memories.len() - wished)
 }
 
-fn code(data: &Value) -> String {
-    let code = said(&data["result"]["code"]);
-    format!("{code}: {}", visible(&short(&said(&data["result"]["text"]), 80)))
+fn why(data: &Value) -> String {
+    visible(&short(&said(&data["result"]["text"]), 90))
 }
 
 fn said(value: &Value) -> String {
