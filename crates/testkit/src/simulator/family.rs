@@ -160,7 +160,8 @@ impl Game<'_> {
         let pulse = Arc::new(Pulse::new(Duration::MAX, store));
         let token = CancellationToken::new;
         loop {
-            let _ = cancel_orphans(store).await;
+            // Those beneath them are left behind in turn.
+            while matches!(cancel_orphans(store).await, Ok(true)) {}
             let claimed = match store.claim(1).await {
                 Ok(claimed) => claimed,
                 Err(error) if error.may_pass() => {
@@ -269,6 +270,9 @@ impl Game<'_> {
         }
         let root = History::fold(self.root, &logs[&self.root]).map_err(told)?;
         let cancelled = root.run().status() == "cancelled";
+        if cancelled {
+            nobody_goes_on(self.root, &logs)?;
+        }
         let wanted = |at: usize| {
             let plotted = self.plot.values().flatten().flatten();
             plotted.filter(|it| (**it == "write") == (at == 0)).count()
@@ -281,6 +285,21 @@ impl Game<'_> {
         }
         Ok(())
     }
+}
+
+/// Whoever had not ended when the first run was cancelled is cancelled, too.
+fn nobody_goes_on(root: RunId, logs: &BTreeMap<RunId, Vec<Recorded>>) -> Result<(), String> {
+    let last = |log: &[Recorded]| log.last().map(|it| (it.at, it.event.kind()));
+    let cancelled = last(&logs[&root]);
+    for (run, log) in logs {
+        let end = last(log);
+        if end.map(|it| it.0) > cancelled.map(|it| it.0)
+            && end.map(|it| it.1) != Some("run.cancelled")
+        {
+            return Err(format!("{run} went on after the first run was cancelled: {end:?}"));
+        }
+    }
+    Ok(())
 }
 
 /// A parent's log and its children's say the same.
