@@ -122,8 +122,8 @@ impl Gatehouse<'_> {
         if !covered {
             return Ok(Again::Ask { ruling, reasons });
         }
-        // The last thing before it runs: a turn that is taken is gone.
-        Ok(self.take_turn(&call.tool).await?.map_or(Again::Run, |it| Again::Refuse(vec![it])))
+        // The last thing before it runs: a share that is taken is gone.
+        Ok(self.take_share(&call.tool).await?.map_or(Again::Run, |it| Again::Refuse(vec![it])))
     }
 
     /// Goals are handed on only so deep.
@@ -145,9 +145,9 @@ impl Gatehouse<'_> {
         self.journal.held(ask).await
     }
 
-    async fn take_turn(&self, tool: &str) -> Result<Option<Reason>, StoreError> {
+    async fn take_share(&self, tool: &str) -> Result<Option<Reason>, StoreError> {
         let (limits, agent) = (self.limits(), &self.speaker.agent);
-        let ask = |store| async move { limits::take_turn(&store, limits, agent, tool).await };
+        let ask = |store| async move { limits::take_share(&store, limits, agent, tool).await };
         self.journal.held(ask).await
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A call costs its share of a minute, and calls are paid for until a time that lies a minute
 //! ahead at most: so many at once, and then one for each share that has passed. One row says it
-//! all, and one statement reads and moves it, so that two servers never both take the last turn.
+//! all, and one statement reads and moves it, so that two servers never both take the last share.
 
 use chancery_domain::id::AgentId;
 
@@ -14,7 +14,7 @@ const MINUTE: i64 = 60_000_000;
 
 impl Store {
     /// How many calls of a tool an agent has left just now.
-    pub async fn turns_left(
+    pub async fn shares_left(
         &self,
         agent: &AgentId,
         tool: &str,
@@ -36,7 +36,7 @@ impl Store {
     }
 
     /// Takes one of them. `false`: there is none.
-    pub async fn take_turn(
+    pub async fn take_share(
         &self,
         agent: &AgentId,
         tool: &str,

@@ -110,7 +110,7 @@ on_both! {
         runs_are_cancelled_while_they_are_claimed;
     rate:
         the_last_turn_is_taken_by_one
-        a_turn_comes_back_with_time
+        a_share_comes_back_with_time
         the_tokens_of_a_tree_are_those_of_all_its_runs;
     read:
         a_row_says_all_that_the_run_was_made_with

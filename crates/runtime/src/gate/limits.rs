@@ -29,18 +29,18 @@ pub async fn on_rate(
     before: u32,
 ) -> Result<Option<Reason>, StoreError> {
     let Some(rate) = limits.rate(tool) else { return Ok(None) };
-    let left = store.turns_left(agent, tool, rate).await?;
+    let left = store.shares_left(agent, tool, rate).await?;
     Ok(if before < left { None } else { limits.too_often(agent.as_str(), tool) })
 }
 
-/// Takes the turn that a call needs, just before it is made; says why if there is none.
-pub async fn take_turn(
+/// Takes the share that a call needs, just before it is made; says why if there is none.
+pub async fn take_share(
     store: &Store,
     limits: &Limits,
     agent: &AgentId,
     tool: &str,
 ) -> Result<Option<Reason>, StoreError> {
     let Some(rate) = limits.rate(tool) else { return Ok(None) };
-    let taken = store.take_turn(agent, tool, rate).await?;
+    let taken = store.take_share(agent, tool, rate).await?;
     Ok(if taken { None } else { limits.too_often(agent.as_str(), tool) })
 }

@@ -16,7 +16,7 @@ const REFUSED: &str = "layer `limits`";
 
 async fn an_agent_calls_a_tool_no_more_often_than_its_rate_says(on: On) {
     let house = House::open(on).await;
-    // A turn comes back after half a minute.
+    // A share comes back after half a minute.
     house.change("", "limits: {calls_per_minute: {note: 2, \"*\": 600}}\n").await;
     let lin = house.lin().await;
     let notes = |names: &[&str]| -> Value {

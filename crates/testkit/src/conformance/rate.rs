@@ -6,41 +6,41 @@ pub async fn the_last_turn_is_taken_by_one(home: &Home) {
     let store = home.open().await;
     let other = home.another(&store).await;
     let agent = AgentId::from("clerk");
-    // A turn comes back after twelve seconds.
-    assert_eq!(store.turns_left(&agent, "pay", 5).await.unwrap(), 5);
+    // A share comes back after twelve seconds.
+    assert_eq!(store.shares_left(&agent, "pay", 5).await.unwrap(), 5);
     let mut takers = tokio::task::JoinSet::new();
     for n in 0..40 {
         let (store, agent) = (if n % 2 == 0 { &store } else { &other }.clone(), agent.clone());
-        takers.spawn(async move { store.take_turn(&agent, "pay", 5).await.unwrap() });
+        takers.spawn(async move { store.take_share(&agent, "pay", 5).await.unwrap() });
     }
     let taken = takers.join_all().await.into_iter().filter(|it| *it).count();
     assert_eq!(taken, 5);
-    assert_eq!(other.turns_left(&agent, "pay", 5).await.unwrap(), 0);
+    assert_eq!(other.shares_left(&agent, "pay", 5).await.unwrap(), 0);
     // Others have their own, whatever they are called.
     for (agent, tool) in [("clerk", "note"), ("boss", "pay"), ("a\0'", "b\u{1f980}\0")] {
         let agent = AgentId::from(agent);
-        assert!(store.take_turn(&agent, tool, 2).await.unwrap());
-        assert_eq!(other.turns_left(&agent, tool, 2).await.unwrap(), 1);
+        assert!(store.take_share(&agent, tool, 2).await.unwrap());
+        assert_eq!(other.shares_left(&agent, tool, 2).await.unwrap(), 1);
     }
     // Who has a higher rate from now on has turns again; where there are none, none is taken.
-    assert!(store.take_turn(&agent, "pay", 600).await.is_ok());
-    assert_eq!(store.turns_left(&agent, "never", 0).await.unwrap(), 0);
-    assert!(!store.take_turn(&agent, "never", 0).await.unwrap());
+    assert!(store.take_share(&agent, "pay", 600).await.is_ok());
+    assert_eq!(store.shares_left(&agent, "never", 0).await.unwrap(), 0);
+    assert!(!store.take_share(&agent, "never", 0).await.unwrap());
 }
 
-pub async fn a_turn_comes_back_with_time(home: &Home) {
+pub async fn a_share_comes_back_with_time(home: &Home) {
     let store = home.open().await;
     let agent = AgentId::from("clerk");
     const RATE: u32 = 60;
     for _ in 0..RATE {
-        assert!(store.take_turn(&agent, "note", RATE).await.unwrap());
+        assert!(store.take_share(&agent, "note", RATE).await.unwrap());
     }
     // A second is the share of each; the first comes back within two.
     let began = std::time::Instant::now();
-    while store.turns_left(&agent, "note", RATE).await.unwrap() == 0 {
+    while store.shares_left(&agent, "note", RATE).await.unwrap() == 0 {
         assert!(began.elapsed() < Duration::from_secs(20));
     }
-    assert!(store.take_turn(&agent, "note", RATE).await.unwrap());
+    assert!(store.take_share(&agent, "note", RATE).await.unwrap());
 }
 
 pub async fn the_tokens_of_a_tree_are_those_of_all_its_runs(home: &Home) {
