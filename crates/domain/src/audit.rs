@@ -79,6 +79,8 @@ pub mod kind {
     pub const PAUSE_REQUESTED: &str = "pause.requested";
     pub const RUN_UNPAUSED: &str = "run.unpaused";
     pub const MEMORY_FORGOTTEN: &str = "memory.forgotten";
+    pub const MAIL_REJECTED: &str = "mail.rejected";
+    pub const CONTRACT_CHANGED: &str = "contract.changed";
 }
 
 impl Entry {

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::id::{
-    AgentId, CallId, GroupId, MessageId, PermissionId, ProjectId, RoleId, RuleId, RunId,
-    SessionKey, UserId, WaitKey,
+    AgentId, CallId, ContractId, GroupId, MailId, MessageId, PermissionId, ProjectId, RoleId,
+    RuleId, RunId, SessionKey, UserId, WaitKey,
 };
 use crate::policy::{Bounds, Reason, Risk, Ruling};
 
@@ -177,6 +177,12 @@ pub struct Created {
     /// The version of the organisation that it was created under.
     #[serde(default)]
     pub org_version: u64,
+    /// The contract that it works under; absent: all that its agent holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contract: Option<ContractId>,
+    /// The mails that it is to answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mails: Vec<MailId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

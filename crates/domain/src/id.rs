@@ -126,6 +126,10 @@ given_ids! {
     ProjectId;
     /// The thread of talk that a run belongs to.
     SessionKey;
+    /// `MAIL-<time>-<random>`: made by the system, as text, because people read it out.
+    MailId;
+    /// `CTR-<time>-<random>`.
+    ContractId;
 }
 
 /// What a tool can use to recognise a call that it has seen before.

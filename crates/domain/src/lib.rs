@@ -6,7 +6,8 @@
 //! [`command`] what may be done to a run from outside, [`escalation`] how a goal is handed to a
 //! group and what is handed back, [`room`] whose turn it is there, [`policy`] what the rules say
 //! about a call, [`audit`] what is kept of it for those who check, [`memory`] what is remembered
-//! and for whom.
+//! and for whom, [`mail`] who writes to whom, [`contract`] work that is handed down, [`raise`] what
+//! follows when nobody answers.
 
 pub mod id;
 
@@ -20,7 +21,10 @@ pub mod history;
 pub mod room;
 
 pub mod audit;
+pub mod contract;
+pub mod mail;
 pub mod memory;
 pub mod org;
 pub mod policy;
+pub mod raise;
 pub mod text;

@@ -219,6 +219,15 @@ impl Role {
         }
     }
 
+    /// Whether what it may reach depends on contracts.
+    pub fn works_under_contracts(&self) -> bool {
+        let marked = |it: &Stated<String>| it.value.contains('{');
+        let files = self.file_scope.as_ref();
+        let branches = self.git.iter().flat_map(|it| &it.branches);
+        files.is_some_and(|it| it.read.iter().chain(&it.write).any(marked))
+            || branches.into_iter().any(|it| it.contains('{'))
+    }
+
     /// What it may pass on: what `delegates` says, or its own tools.
     pub fn delegable(&self) -> Bounds {
         let names =

@@ -13,7 +13,7 @@ mod limits;
 pub use bounds::{Bounds, glob, is_glob};
 pub use compiled::{Delegation, Policy, ToolFacts};
 pub use explain::Verdict;
-pub use file_scope::Access;
+pub use file_scope::{Access, components as scope_components};
 pub use limits::{Limits, Spent};
 
 use serde::{Deserialize, Serialize};

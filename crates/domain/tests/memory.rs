@@ -141,6 +141,8 @@ fn the_tiers_are_those_of_the_design() {
         input: String::new(),
         by: Actor::User("lin".into()),
         org_version: 0,
+        contract: None,
+        mails: vec![],
     };
     assert_eq!(
         written(&Party::of_run(&created).run_search(None)),
@@ -264,5 +266,7 @@ fn created() -> impl Strategy<Value = Created> {
             input: String::new(),
             by,
             org_version: 0,
+            contract: None,
+            mails: vec![],
         })
 }

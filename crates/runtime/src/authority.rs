@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use chancery_domain::contract::Warrant;
 use chancery_domain::event::{Call, Created};
 use chancery_domain::id::{AgentId, RoleId};
 use chancery_domain::org::Org;
@@ -46,6 +47,8 @@ pub struct Case<'c> {
     /// Of the person's own words; absent where nobody said any.
     pub task: Option<&'c Literals>,
     pub now: Timestamp,
+    /// What the caller's contracts let it reach.
+    pub warrant: &'c Warrant,
     /// What budgets said.
     pub limits: &'c [Reason],
 }
@@ -174,8 +177,9 @@ impl Authority {
     fn on_arguments(&self, case: &Case<'_>) -> Vec<Reason> {
         let Some(role) = self.org().role_of(&AgentId::from(case.agent)) else { return Vec::new() };
         let touched = self.tools.touches(case.call).into_iter();
-        let mut said: Vec<Reason> =
-            touched.filter_map(|(access, path)| role.rule_on_path(access, &path)).collect();
+        let mut said: Vec<Reason> = touched
+            .filter_map(|(access, path)| role.rule_on_path(access, &path, case.warrant))
+            .collect();
         if self.has_rules() {
             let (nothing, nobody) = (Literals::default(), Contacts::default());
             said.extend(self.rules.speak(&Facts {

@@ -122,6 +122,8 @@ pub async fn spawn(
             input,
             by: Actor::Agent(speaker.agent),
             org_version: authority.org().version,
+            contract: created.contract.clone(),
+            mails: Vec::new(),
         },
     )
 }

@@ -9,6 +9,7 @@ mod request;
 use std::sync::Arc;
 
 use chancery_domain::batch::{Clearance, Refusal};
+use chancery_domain::contract::Warrant;
 use chancery_domain::escalation;
 use chancery_domain::event::{
     Answer, Call, CallResult, Created, Member, Proposal, Request, RequestKind,
@@ -40,6 +41,8 @@ pub struct Gatehouse<'g> {
     pub created: &'g Created,
     /// Who calls.
     pub speaker: Member,
+    /// What its contracts let it reach.
+    pub warrant: Arc<Warrant>,
     pub delegated: Option<Delegation>,
     /// Of the person's own words; absent where no rule asks for them.
     pub task: Option<Literals>,
@@ -231,6 +234,7 @@ impl Gatehouse<'_> {
             given: unfit.map_or(Given::Whole, Given::Unfit),
             task: self.task.as_ref(),
             now: self.now,
+            warrant: &self.warrant,
             limits,
         }
     }

@@ -13,6 +13,7 @@ pub mod digest;
 pub mod escalation;
 pub mod gate;
 pub mod journal;
+pub mod mailroom;
 pub mod model;
 mod prompt;
 mod recall;

@@ -11,15 +11,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chancery_domain::batch::{Batch, Clearance, Permit, Refusal, Settled, Turn};
+use chancery_domain::contract::Warrant;
 use chancery_domain::event::{
     BatchClosed, Call, CallEnded, CallRefused, CallResult, CallRetried, CallStarted, Concluded,
-    Failed, Paused, PermissionRequested, Recorded, Request as Question, Started, WaitBegan,
+    Failed, Member, Paused, PermissionRequested, Recorded, Request as Question, Started, WaitBegan,
 };
 use chancery_domain::id::{
     MessageId, WaitKey, again_key, idempotency_key, permission_key, recover_key,
 };
+use chancery_domain::org::Role;
 use chancery_domain::policy::{Reason, Ruling};
 use chancery_domain::run::{Run, Work};
+use chancery_store::Store;
 use chancery_store::queue::Lease;
 use futures_util::future::join_all;
 use metrics::counter;
@@ -113,12 +116,14 @@ pub async fn drive(
                 Some(Turn::Execute { call, clearance }) => {
                     let message = batch.message();
                     let authority = parts.authority.get();
-                    let gatehouse = gatehouse(parts, &authority, &journal)?;
+                    let gatehouse = gatehouse(parts, &authority, &journal).await?;
                     let granted_as = batch.granted_as(&call.id);
                     match gatehouse.again(&call, clearance, granted_as).await? {
                         Again::Run => {
                             let calls = overlapping(&authority, batch, &gatehouse).await?;
-                            execute(parts, &authority, &mut journal, message, calls, reins).await
+                            let warrant = gatehouse.warrant.clone();
+                            let law = Law { authority: &authority, warrant };
+                            execute(parts, law, &mut journal, message, calls, reins).await
                         }
                         Again::Refuse(reasons) => {
                             let refusal = Refusal::Policy(reasons);
@@ -153,11 +158,17 @@ async fn begin(parts: &Parts, journal: &mut Journal<'_>) -> Result<(), JournalEr
     recall(journal, &parts.authority.get(), &created, &created.agent).await
 }
 
+/// What calls were ruled under.
+struct Law<'l> {
+    authority: &'l Authority,
+    warrant: Arc<Warrant>,
+}
+
 /// Carries out calls. The one place where permits are taken and spent: the start first, then
 /// the commit, then the call.
 async fn execute(
     parts: &Parts,
-    authority: &Authority,
+    Law { authority, warrant }: Law<'_>,
     journal: &mut Journal<'_>,
     message: MessageId,
     calls: Vec<Arc<Call>>,
@@ -175,6 +186,7 @@ async fn execute(
             created: created.clone(),
             speaker: speaker.clone(),
             org: authority.org().clone(),
+            warrant: warrant.clone(),
             idempotency_key: idempotency_key.clone(),
             cancelled: reins.halt.clone(),
         };
@@ -279,7 +291,7 @@ async fn settle_unknown(
         UnknownOutcome::Ask => {
             let history = journal.history()?;
             let key = recover_key(history.id(), message, &id, history.seq());
-            let gatehouse = gatehouse(parts, &authority, journal)?;
+            let gatehouse = gatehouse(parts, &authority, journal).await?;
             let request = gatehouse.recover_request(&call, key).await?;
             let (ruling, reasons) = (Ruling::RequireHuman, Vec::new());
             journal.record(asked(message, &call, ruling, reasons, request))
@@ -319,25 +331,46 @@ async fn overlapping(
     Ok(calls)
 }
 
-fn gatehouse<'g>(
+async fn gatehouse<'g>(
     parts: &'g Parts,
     authority: &'g Authority,
     journal: &'g Journal<'_>,
 ) -> Result<Gatehouse<'g>, JournalError> {
     let created = journal.context().created();
+    let speaker = journal.speaker()?;
+    let warrant = warrant(journal, authority, &speaker).await?;
     Ok(Gatehouse {
         journal,
         authority,
         terms: &parts.terms,
         run: journal.history()?.id(),
         created,
-        speaker: journal.speaker()?,
+        speaker,
+        warrant,
         delegated: authority.delegation(created),
         task: authority.has_rules().then(|| Literals::of(journal.context().persons_words())),
         depth_max: parts.escalation.depth_max,
         spent: journal.context().spent(),
         now: clock::now(),
     })
+}
+
+/// What the speaker's contracts let it reach; not asked for where its role is silent about them.
+async fn warrant(
+    journal: &Journal<'_>,
+    authority: &Authority,
+    speaker: &Member,
+) -> Result<Arc<Warrant>, JournalError> {
+    let role = authority.org().role_of(&speaker.agent);
+    if !role.is_some_and(Role::works_under_contracts) {
+        return Ok(Arc::default());
+    }
+    let under = journal.context().created().contract.clone();
+    let ask = |store: Store| {
+        let under = under.clone();
+        async move { store.warrant(&speaker.agent, under.as_ref()).await }
+    };
+    Ok(Arc::new(journal.held(ask).await?))
 }
 
 fn asked(

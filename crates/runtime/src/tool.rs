@@ -6,6 +6,7 @@ pub mod config;
 
 pub mod files;
 pub mod group;
+pub mod mail;
 pub mod memory;
 pub mod wait_for_signal;
 
@@ -21,6 +22,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chancery_domain::batch::Permit;
+use chancery_domain::contract::Warrant;
 use chancery_domain::event::{Call, CallResult, Created, Member, RequestKind};
 use chancery_domain::id::{RunId, WaitKey};
 use chancery_domain::org::Org;
@@ -109,6 +111,8 @@ pub struct CallContext {
     /// The agent that calls.
     pub speaker: Member,
     pub org: Arc<Org>,
+    /// What its contracts let it reach.
+    pub warrant: Arc<Warrant>,
     /// For the far side, to recognise a call that it has seen before.
     pub idempotency_key: String,
     /// Fires when the run is cancelled or its lease is lost.
@@ -323,6 +327,7 @@ pub(crate) mod testing {
             created: Arc::new(chancery_testkit::created("pa", "lin")),
             speaker: Member { agent: "pa".into(), role: "personal_agent".into() },
             org: Arc::default(),
+            warrant: Arc::default(),
             idempotency_key: "run_1:msg_1:call_1".to_owned(),
             cancelled: CancellationToken::new(),
         }

@@ -54,6 +54,7 @@ impl House {
         cancelled: CancellationToken,
     ) -> CallResult {
         let context = CallContext {
+            warrant: Default::default(),
             run: RunId(Uuid::from_u128(1)),
             created: Arc::new(chancery_testkit::created("pa", "lin")),
             speaker: Member { agent: "pa".into(), role: "personal_agent".into() },

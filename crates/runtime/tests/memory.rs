@@ -73,6 +73,7 @@ impl Hand {
             Call { id: CallId::from(key), tool: tool.to_owned(), arguments: arguments.clone() };
         assert_eq!(self.tools.fitness(&call), Fitness::Fits, "{arguments}");
         let context = CallContext {
+            warrant: Default::default(),
             run: self.run,
             speaker: Member { agent: self.created.agent.clone(), role: self.created.role.clone() },
             created: Arc::new(self.created.clone()),

@@ -2,6 +2,7 @@
 
 mod escalation;
 mod layer;
+mod mail;
 mod memory;
 mod model;
 mod permissions;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use escalation::EscalationConfig;
 pub use layer::{ConfigError, Layers, Origin, load};
+pub use mail::MailConfig;
 pub use memory::MemoryConfig;
 pub use model::{ModelConfig, Provider, build_models, describe_models};
 pub use permissions::PermissionsConfig;
@@ -50,6 +52,7 @@ pub struct Config {
     pub permissions: PermissionsConfig,
     pub escalation: EscalationConfig,
     pub audit: AuditConfig,
+    pub mail: MailConfig,
     pub memory: MemoryConfig,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
@@ -132,6 +135,7 @@ impl Default for Config {
             permissions: PermissionsConfig::default(),
             escalation: EscalationConfig::default(),
             audit: AuditConfig::default(),
+            mail: MailConfig::default(),
             memory: MemoryConfig::default(),
             isolation: None,
             models: BTreeMap::new(),

@@ -5,6 +5,7 @@ use axum::extract::{DefaultBodyLimit, Request};
 use axum::middleware;
 use axum::response::IntoResponse;
 use chancery_runtime::authority::InForce;
+use chancery_runtime::mailroom::Mailroom;
 use chancery_store::Store;
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -29,6 +30,7 @@ pub struct App {
     pub store: Store,
     pub authority: InForce,
     pub organisation: Organisation,
+    pub mailroom: Mailroom,
     /// On which terms people are asked.
     pub permissions: PermissionsConfig,
     pub metrics: Metrics,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use chancery_domain::event::Actor;
 use chancery_runtime::courier::deliver;
 use chancery_runtime::deposit::deposit;
+use chancery_runtime::mailroom::{Mailroom, attend};
 use chancery_runtime::tool::config::{Place, Report};
 use chancery_runtime::worker::Workers;
 use chancery_runtime::{Parts, clock};
@@ -82,7 +83,14 @@ pub async fn start(
     make_private(&workspace)?;
     let programs = config.org.clone().unwrap_or_else(|| config.data.clone());
     let memory = Some(store.clone());
-    let place = Place { workspace, programs, memory, environment: environment.clone() };
+    let mailroom = Mailroom::new(store.clone(), config.mail_terms());
+    let place = Place {
+        workspace,
+        programs,
+        memory,
+        mailroom: Some(mailroom.clone()),
+        environment: environment.clone(),
+    };
     let started = Organisation::start(&store, config.org.clone(), place).await;
     let (organisation, authority, report) = started.map_err(|error| match error {
         ChangeError::Store(error) => StartError::Store(error),
@@ -115,11 +123,13 @@ pub async fn start(
     let stop = CancellationToken::new();
     tokio::spawn(deliver(store.clone(), subscribers, stop.clone()));
     tokio::spawn(deposit(store.clone(), config.memory.retention(), stop.clone()));
+    tokio::spawn(attend(mailroom.clone(), authority.clone(), stop.clone()));
     tokio::spawn(organisation.clone().watch(stop.clone()));
     let app = App {
         store: store.clone(),
         authority,
         organisation,
+        mailroom,
         permissions: config.permissions.clone(),
         metrics: Metrics::install(),
         stop: stop.clone(),

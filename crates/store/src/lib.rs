@@ -13,6 +13,7 @@ mod error;
 #[cfg(feature = "faults")]
 pub mod fault;
 pub mod log;
+pub mod mail;
 pub mod memory;
 mod migrate;
 pub mod org;

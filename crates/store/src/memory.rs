@@ -11,7 +11,7 @@ mod load;
 mod reach;
 mod row;
 mod search;
-mod session;
+pub(crate) mod session;
 mod terms;
 mod write;
 
@@ -114,7 +114,7 @@ macro_rules! within {
         }
     }};
 }
-use within;
+pub(crate) use within;
 
 impl Store {
     /// Keeps a memory where it belongs, unless it is there.

@@ -110,6 +110,8 @@ pub fn created(input: &str) -> Created {
         input: input.to_owned(),
         by: ada(),
         org_version: 0,
+        contract: None,
+        mails: vec![],
     }
 }
 

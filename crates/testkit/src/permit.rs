@@ -27,6 +27,8 @@ pub fn created(agent: &str, user: &str) -> Created {
         input: "do it".to_owned(),
         by: Actor::User(user.into()),
         org_version: 0,
+        contract: None,
+        mails: vec![],
     }
 }
 

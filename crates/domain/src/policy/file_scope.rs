@@ -2,7 +2,8 @@
 //! is the second.
 
 use super::{Layer, Reason, Ruling};
-use crate::org::{Role, Stated};
+use crate::contract::Warrant;
+use crate::org::Role;
 
 /// What a call does to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,14 +13,15 @@ pub enum Access {
 }
 
 impl Role {
-    /// What the role's file scope says against touching a path. A role without one has no limit.
-    pub fn rule_on_path(&self, access: Access, path: &str) -> Option<Reason> {
+    /// What the role's file scope says against touching a path, under the contracts that its agent
+    /// holds. A role without one has no limit.
+    pub fn rule_on_path(&self, access: Access, path: &str, warrant: &Warrant) -> Option<Reason> {
         let scope = self.file_scope.as_ref()?;
         let (list, entries, does) = match access {
             Access::Read => ("read", &scope.read, "read"),
             Access::Write => ("write", &scope.write, "write"),
         };
-        if entries.iter().any(|it| covers(it, path)) {
+        if entries.iter().flat_map(|it| warrant.fill(&it.value)).any(|it| covers(&it, path)) {
             return None;
         }
         let place = entries.iter().find_map(|it| it.place.as_ref()).or(self.place.as_ref());
@@ -34,20 +36,16 @@ impl Role {
 }
 
 /// Whether a path is what an entry names, or beneath it. Whole components are compared, so that
-/// `reports/qa` does not cover `reports/qa-evil`. An entry with a `{…}` that nothing stands for
-/// covers nothing.
-fn covers(entry: &Stated<String>, path: &str) -> bool {
-    if entry.value.contains(['{', '}']) {
-        return false;
-    }
-    let (Some(entry), Some(path)) = (components(&entry.value), components(path)) else {
+/// `reports/qa` does not cover `reports/qa-evil`.
+fn covers(entry: &str, path: &str) -> bool {
+    let (Some(entry), Some(path)) = (components(entry), components(path)) else {
         return false;
     };
     path.starts_with(&entry)
 }
 
-/// `None`: it goes up, or does not begin at the workspace.
-fn components(path: &str) -> Option<Vec<&str>> {
+/// The parts of a path. `None`: it goes up, or does not begin at the workspace.
+pub fn components(path: &str) -> Option<Vec<&str>> {
     if path.starts_with('/') || path.contains('\\') || path.contains('\0') {
         return None;
     }
@@ -64,6 +62,7 @@ mod tests {
     fn a_path_is_within_a_scope_component_by_component() {
         let write = ["reports/qa/", "tests", "{contract.workspace_scope}"];
         let write = write.map(|it| it.to_owned().into()).to_vec();
+        let none = Warrant::default();
         let file_scope = Some(FileScope { read: vec![".".to_owned().into()], write });
         let role = Role { file_scope, ..Role::unlimited("qa_worker") };
         for (path, may) in [
@@ -78,10 +77,27 @@ mod tests {
             ("{contract.workspace_scope}/a", false),
             ("", false),
         ] {
-            assert_eq!(role.rule_on_path(Access::Write, path).is_none(), may, "{path}");
+            assert_eq!(role.rule_on_path(Access::Write, path, &none).is_none(), may, "{path}");
         }
-        assert!(role.rule_on_path(Access::Read, "src/main.rs").is_none());
-        assert!(role.rule_on_path(Access::Read, "../etc/passwd").is_some());
-        assert!(Role::unlimited("x").rule_on_path(Access::Write, "../x").is_none());
+        assert!(role.rule_on_path(Access::Read, "src/main.rs", &none).is_none());
+        assert!(role.rule_on_path(Access::Read, "../etc/passwd", &none).is_some());
+        assert!(Role::unlimited("x").rule_on_path(Access::Write, "../x", &none).is_none());
+    }
+
+    #[test]
+    fn a_contract_opens_what_it_names_and_nothing_beside_it() {
+        let write = vec!["{contract.workspace_scope}".to_owned().into()];
+        let file_scope = Some(FileScope { read: vec![], write });
+        let role = Role { file_scope, ..Role::unlimited("backend_worker") };
+        let warrant = Warrant { scopes: vec!["src/billing".to_owned()], ..Warrant::default() };
+        for (path, may) in [
+            ("src/billing/a.rs", true),
+            ("src/billing-evil/a.rs", false),
+            ("src/main.rs", false),
+            ("src/billing/../main.rs", false),
+        ] {
+            assert_eq!(role.rule_on_path(Access::Write, path, &warrant).is_none(), may, "{path}");
+        }
+        assert!(role.rule_on_path(Access::Read, "src/billing/a.rs", &warrant).is_some());
     }
 }

@@ -44,6 +44,8 @@ pub fn created() -> Created {
         input: "do it".to_owned(),
         by: ada(),
         org_version: 0,
+        contract: None,
+        mails: vec![],
     }
 }
 

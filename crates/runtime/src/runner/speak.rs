@@ -136,7 +136,7 @@ async fn generate(
     }
     let message = clock::new_message_id();
     let spent = journal.context().spent().with(usage);
-    let gatehouse = Gatehouse { spent, ..gatehouse(parts, &authority, journal)? };
+    let gatehouse = Gatehouse { spent, ..gatehouse(parts, &authority, journal).await? };
     let calls = gatehouse.rule_on(message, reply.calls).await?;
     let (text, model) = (reply.text, reply.model);
     journal.record(BatchProposed { message, text, calls, model, usage })

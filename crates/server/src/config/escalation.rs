@@ -1,6 +1,7 @@
-//! `[escalation]`: on which terms goals are handed to groups.
+//! `[escalation]`: on which terms goals are handed to groups, and problems to superiors.
 
 use chancery_runtime::escalation::{self, Terms};
+use chancery_runtime::mailroom;
 use chancery_runtime::tool::config::Span;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,8 @@ pub struct EscalationConfig {
     pub on_timeout: OnTimeout,
     /// How deep goals are handed on.
     pub depth: usize,
+    /// How long a problem that an agent hands up by mail waits for its answer.
+    pub unanswered_after: Span,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +32,7 @@ impl Default for EscalationConfig {
             timeout: Span(terms.timeout),
             on_timeout: OnTimeout::Cancel,
             depth: terms.depth_max,
+            unanswered_after: Span(mailroom::Terms::default().unanswered_after),
         }
     }
 }

@@ -59,6 +59,8 @@ pub async fn authorize(
     let agent = AgentId(body.agent.clone());
     let limits =
         limits(&app, &authority, &agent, &call.tool, run.as_ref().map(|it| (it.0, &it.1))).await?;
+    let under = run.as_ref().and_then(|it| it.1.created.contract.as_ref());
+    let warrant = app.store.warrant(&agent, under).await?;
     let (judgment, layers) = authority.explain(Case {
         agent: &body.agent,
         user: user.as_str(),
@@ -67,6 +69,7 @@ pub async fn authorize(
         given,
         task: run.as_ref().and_then(|it| it.1.literals(&authority)).as_ref(),
         now: clock::now(),
+        warrant: &warrant,
         limits: &limits,
     });
     let id = clock::new_audit_id();

@@ -236,6 +236,7 @@ async fn rule_on_edit(app: &App, row: &PermissionRow, arguments: &Value) -> Resu
     let created = &said.created;
     let call = Call { arguments: arguments.clone(), ..row.call.clone() };
     let limits = limits(app, &authority, &row.agent, &call.tool, Some((row.run, &said))).await?;
+    let warrant = app.store.warrant(&row.agent, created.contract.as_ref()).await?;
     let judgment = authority.judge(Case {
         agent: row.agent.as_str(),
         user: row.user.as_str(),
@@ -244,6 +245,7 @@ async fn rule_on_edit(app: &App, row: &PermissionRow, arguments: &Value) -> Resu
         given: Given::Whole,
         task: said.literals(&authority).as_ref(),
         now: clock::now(),
+        warrant: &warrant,
         limits: &limits,
     });
     if judgment.ruling == Ruling::Deny {

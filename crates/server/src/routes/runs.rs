@@ -258,6 +258,8 @@ fn created(app: &App, caller: &Caller, body: &CreateRun) -> Result<Created> {
         input: body.input.clone(),
         by: caller.actor(),
         org_version: authority.org().version,
+        contract: None,
+        mails: Vec::new(),
     })
 }
 

@@ -54,7 +54,7 @@ async fn what_is_built_in_is_version_one() {
     assert_eq!((&org["version"], &org["source"]), (&json!(1), &json!("built-in")));
     assert_eq!(
         org["counts"],
-        json!({"roles": 10, "agents": 10, "users": 0, "groups": 2, "tools": 9})
+        json!({"roles": 10, "agents": 10, "users": 0, "groups": 2, "tools": 14})
     );
     assert_eq!(org["by"], "system");
     assert_eq!(org["pending_mistakes"], json!([]));
@@ -233,10 +233,11 @@ async fn a_changed_file_is_put_in_force_and_a_bad_one_is_not() {
 async fn a_tool_in_a_changed_file_can_be_called() {
     let (server, dir) = with_dir().await;
     let operator = server.operator();
+    let before = operator.get("/api/org").await.json()["counts"]["tools"].as_u64().unwrap();
     let text = "commands: {greet: {description: Greets, command: [printf, hello]}}";
     std::fs::write(dir.join("tools.yaml"), text).unwrap();
     let org = until(&operator, |it| it["version"] == 2).await;
-    assert_eq!(org["counts"]["tools"], 10);
+    assert_eq!(org["counts"]["tools"], before + 1);
     let tools = operator.get("/api/tools").await.json();
     let greet = tools["items"].as_array().unwrap().iter().find(|it| it["name"] == "greet");
     assert_eq!(greet.unwrap()["kind"], "command");

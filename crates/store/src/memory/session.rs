@@ -22,29 +22,36 @@ use crate::postgres::audit::extend;
 use crate::sql::{Columns, Param, rows};
 use crate::sqlite::Chain;
 
-pub(super) type Decode<T> = fn(&dyn Columns) -> Result<T, StoreError>;
+pub(crate) type Decode<T> = fn(&dyn Columns) -> Result<T, StoreError>;
 
 /// In the place of a user, for the system's own work. No user is called so: names have no control
 /// characters.
-pub(super) const EVERYONE: &str = "\u{1}";
+pub(crate) const EVERYONE: &str = "\u{1}";
 
 /// For whom a session is.
 #[derive(Debug, Clone)]
-pub(super) struct Wall {
+pub(crate) struct Wall {
     pub org: String,
     /// Whose own memories it reaches.
     pub user: String,
 }
 
+impl Wall {
+    /// For the system's own work on what has no wall of its own.
+    pub(crate) fn system() -> Wall {
+        Wall { org: String::new(), user: EVERYONE.to_owned() }
+    }
+}
+
 /// One term of one memory, as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Line {
+pub(crate) struct Line {
     pub key: Vec<u8>,
     pub count: u32,
     pub length: u32,
 }
 
-pub(super) trait Session {
+pub(crate) trait Session {
     async fn rows<T>(
         &self,
         sql: &str,
@@ -81,16 +88,16 @@ pub(super) trait Session {
 }
 
 /// SQLite, within the writer's transaction or on a reader's connection.
-pub(super) struct Local<'c> {
+pub(crate) struct Local<'c> {
     pub connection: &'c Connection,
     pub chain: Arc<Chain>,
 }
 
 /// PostgreSQL, within a transaction.
-pub(super) struct Remote<'t>(pub &'t Transaction<'t>);
+pub(crate) struct Remote<'t>(pub &'t Transaction<'t>);
 
 /// Runs work to its end that never waits.
-pub(super) fn at_once<T>(work: impl Future<Output = Result<T, StoreError>>) -> rusqlite::Result<T> {
+pub(crate) fn at_once<T>(work: impl Future<Output = Result<T, StoreError>>) -> rusqlite::Result<T> {
     let waited = || StoreError::Failed("a session on SQLite waited".to_owned());
     work.now_or_never().unwrap_or_else(|| Err(waited())).map_err(|error| match error {
         // What may pass is to be known as such by whoever asked.
@@ -179,7 +186,7 @@ impl Session for Local<'_> {
 
 impl Remote<'_> {
     /// Until the transaction ends, and no longer.
-    pub(super) async fn let_in(&self, wall: &Wall) -> Result<(), StoreError> {
+    pub(crate) async fn let_in(&self, wall: &Wall) -> Result<(), StoreError> {
         let sql =
             "SELECT set_config('chancery.org', $1, true), set_config('chancery.user', $2, true)";
         let statement = self.0.prepare_cached(sql).await?;

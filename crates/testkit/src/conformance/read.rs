@@ -38,6 +38,8 @@ pub async fn a_row_says_all_that_the_run_was_made_with(home: &Home) {
             input: row.input,
             by: ada(),
             org_version: 0,
+            contract: None,
+            mails: vec![],
         };
         assert_eq!(back, created);
     }

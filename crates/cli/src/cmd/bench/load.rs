@@ -149,6 +149,8 @@ async fn create(store: &Store, input: &str) -> anyhow::Result<RunId> {
         input: input.to_owned(),
         by: Actor::System,
         org_version: 0,
+        contract: None,
+        mails: Vec::new(),
     };
     let mut history = History::create(id, created);
     if let Some(change) = history.change() {

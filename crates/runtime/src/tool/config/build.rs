@@ -14,12 +14,14 @@ use serde_json::{Value, json};
 use super::super::command::{Command, Template};
 use super::super::files::{ReadFile, Workspace, WriteFile};
 use super::super::group::{Conclude, EscalateToGroup, ListAvailableGroups};
+use super::super::mail;
 use super::super::mcp::{ConnectError, Endpoint, Server, prefix, resolve};
 use super::super::memory;
 use super::super::process::Program;
 use super::super::wait_for_signal::WaitForSignal;
 use super::super::{Effect, Tool, ToolSpec, Tools};
 use super::{CommandConfig, McpConfig, ToolsConfig};
+use crate::mailroom::Mailroom;
 
 /// Where tools work.
 #[derive(Clone)]
@@ -30,6 +32,8 @@ pub struct Place {
     pub programs: PathBuf,
     /// Where agents remember; without it they do not.
     pub memory: Option<Store>,
+    /// Where their mail goes; without it they have none.
+    pub mailroom: Option<Mailroom>,
     /// What `env:NAME` is looked up in, and where `PATH` and `HOME` are taken from.
     pub environment: BTreeMap<String, String>,
 }
@@ -94,7 +98,9 @@ fn local(config: &ToolsConfig, place: &Place) -> Result<Local, BuildError> {
     let mut tools = Tools::default();
     let mut mistakes = Vec::new();
     let mut warnings = Vec::new();
-    for tool in built_in(config, &workspace).into_iter().chain(remembering(config, place)) {
+    let organisation = writing(config, place).filter(|it| !is_stood_for(config, it.spec()));
+    let built_in = built_in(config, &workspace).into_iter().chain(remembering(config, place));
+    for tool in built_in.chain(organisation) {
         if let Err(error) = tools.register(tool) {
             mistakes.push(error.to_string());
         }
@@ -130,7 +136,9 @@ pub fn schemas(config: &ToolsConfig) -> Vec<(String, Value)> {
         ListAvailableGroups::spec(),
         Conclude::spec(),
     ];
-    let built_in = built_in.into_iter().chain(memory::specs()).map(|it| (it.name, it.parameters));
+    let organisation = mail::specs().filter(|it| !is_stood_for(config, it));
+    let built_in = built_in.into_iter().chain(memory::specs()).chain(organisation);
+    let built_in = built_in.map(|it| (it.name, it.parameters));
     let commands = config.commands.iter().map(|(name, it)| (name.clone(), it.parameters.clone()));
     built_in.chain(commands).collect()
 }
@@ -157,6 +165,20 @@ fn remembering(config: &ToolsConfig, place: &Place) -> Vec<Arc<dyn Tool>> {
         spec
     };
     memory::tools(store, changed).into_iter().map(|it| Arc::new(it) as Arc<dyn Tool>).collect()
+}
+
+fn writing(config: &ToolsConfig, place: &Place) -> impl Iterator<Item = Arc<dyn Tool>> {
+    let changed = |mut spec: ToolSpec| {
+        config.tools.apply(&mut spec);
+        spec
+    };
+    let tools = place.mailroom.iter().flat_map(move |it| mail::tools(it, changed));
+    tools.map(|it| Arc::new(it) as Arc<dyn Tool>)
+}
+
+/// Whether the operator has a command of that name, which is then in its place.
+fn is_stood_for(config: &ToolsConfig, spec: &ToolSpec) -> bool {
+    config.commands.contains_key(&spec.name)
 }
 
 fn command(
@@ -299,7 +321,7 @@ impl Place {
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
         let (workspace, programs) = (workspace.to_owned(), programs.to_owned());
-        Place { workspace, programs, memory: None, environment }
+        Place { workspace, programs, memory: None, mailroom: None, environment }
     }
 }
 

@@ -1,0 +1,506 @@
+//! Mail: the only way in which agents talk. [`route`] is where mail is routed: ordered steps, of
+//! which the first that fails rejects. Pure: what it has to know it is told, and [`needs`] says
+//! what that is.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::contract::{self, Contract, Warrant};
+use crate::id::{AgentId, ContractId, MailId};
+use crate::org::{Contact, Direction, MailType, Org, Role};
+use crate::policy::Access;
+
+/// The people above every agent, as a name that mail goes to and comes from.
+pub const BOARD: &str = "board";
+/// Whom alerts come from. No agent is called so: see `organisation`'s names.
+pub const SYSTEM: &str = "system";
+/// The type of mail that carries work, and becomes a contract.
+pub const CONTRACT: &str = "contract";
+
+pub const SUBJECT_MAX: usize = 200;
+pub const BODY_MAX: usize = 10_000;
+pub const ATTACHMENTS_MAX: usize = 10;
+/// Of a path or a description of an attachment, in characters.
+pub const ATTACHMENT_TEXT_MAX: usize = 1_000;
+/// What is said beside subject and body, in bytes of JSON.
+pub const FIELDS_MAX: usize = 20_000;
+
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Priority {
+    Low,
+    #[default]
+    Medium,
+    High,
+    Critical,
+}
+
+impl Priority {
+    pub const ALL: [Priority; 4] =
+        [Priority::Low, Priority::Medium, Priority::High, Priority::Critical];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Priority::Low => "low",
+            Priority::Medium => "medium",
+            Priority::High => "high",
+            Priority::Critical => "critical",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Priority> {
+        Priority::ALL.into_iter().find(|it| it.as_str() == text)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attachment {
+    pub path: String,
+    #[serde(default)]
+    pub description: String,
+}
+
+/// What somebody wants to send. Who that is, is not in it: it is never the sender's to say.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Draft {
+    pub to: String,
+    pub kind: String,
+    pub subject: String,
+    pub body: String,
+    pub priority: Priority,
+    pub attachments: Vec<Attachment>,
+    pub reply_to: Option<MailId>,
+    pub contract_ref: Option<ContractId>,
+    /// What its type says beside a subject and a body.
+    pub fields: Map<String, Value>,
+}
+
+/// The steps, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    Sender,
+    Recipient,
+    Contact,
+    Type,
+    Contract,
+    Attachments,
+    Fields,
+}
+
+impl Step {
+    pub const ALL: [Step; 7] = [
+        Step::Sender,
+        Step::Recipient,
+        Step::Contact,
+        Step::Type,
+        Step::Contract,
+        Step::Attachments,
+        Step::Fields,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Step::Sender => "sender",
+            Step::Recipient => "recipient",
+            Step::Contact => "contact",
+            Step::Type => "type",
+            Step::Contract => "contract",
+            Step::Attachments => "attachments",
+            Step::Fields => "fields",
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Why a mail is not delivered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct Rejection {
+    pub step: Step,
+    pub reason: String,
+    /// Whom the sender may write to.
+    pub contacts: Vec<String>,
+    /// The recipient is there, but not at work: the sender's superior is told.
+    pub deactivated: bool,
+}
+
+/// What has to be known before a mail can be routed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Needs {
+    /// The active contracts of the two.
+    pub contracts: bool,
+    /// What the sender may reach under its own contracts.
+    pub warrant: bool,
+}
+
+/// What was found out for [`route`].
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Known {
+    /// Active contracts that were given to either of the two.
+    pub contracts: Vec<Contract>,
+    pub warrant: Warrant,
+    /// Whether the mail that is replied to, and the contract that is referred to, are there for
+    /// the sender to refer to.
+    pub lost_reply: bool,
+    pub lost_contract: bool,
+}
+
+pub fn needs(org: &Org, from: &str, draft: &Draft) -> Needs {
+    let contact = || org.role_of(&AgentId::from(from))?.contact(org, &draft.to);
+    Needs {
+        contracts: contact().is_some_and(|it| it.needs_active_contract),
+        warrant: !draft.attachments.is_empty(),
+    }
+}
+
+/// Whether a mail may be sent. `from` is who calls: an agent, or the board.
+pub fn route(org: &Org, from: &str, draft: &Draft, known: &Known) -> Result<(), Rejection> {
+    let sender = Sender::of(org, from)?;
+    let reject = |step, reason: String| {
+        Err(Rejection { step, reason, contacts: sender.contacts(org), deactivated: false })
+    };
+    let recipient = match recipient(org, &draft.to) {
+        Ok(recipient) => recipient,
+        Err((reason, deactivated)) => {
+            let contacts = sender.contacts(org);
+            return Err(Rejection { step: Step::Recipient, reason, contacts, deactivated });
+        }
+    };
+    let Some(contact) = sender.contact(org, &draft.to, recipient) else {
+        let names = sender.contacts(org).join(", ");
+        let names = if names.is_empty() { "nobody".to_owned() } else { names };
+        return reject(
+            Step::Contact,
+            format!("`{from}` may not write to `{}`: it writes to {names}", draft.to),
+        );
+    };
+    if let Err(reason) = check_type(org, sender, recipient, &contact, draft) {
+        return reject(Step::Type, reason);
+    }
+    if let Err(reason) = check_contract(org, from, &contact, draft, known) {
+        return reject(Step::Contract, reason);
+    }
+    for attachment in &draft.attachments {
+        if let Some(role) = sender.role()
+            && let Some(reason) = role.rule_on_path(Access::Read, &attachment.path, &known.warrant)
+        {
+            return reject(Step::Attachments, format!("attachment {}", reason.detail));
+        }
+    }
+    if let Err(reason) = check_fields(org, draft, known) {
+        return reject(Step::Fields, reason);
+    }
+    Ok(())
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Sender<'o> {
+    Board,
+    Agent(&'o Role),
+}
+
+impl<'o> Sender<'o> {
+    fn of(org: &'o Org, from: &str) -> Result<Sender<'o>, Rejection> {
+        if from == BOARD {
+            return Ok(Sender::Board);
+        }
+        let role = org.active_role_of(&AgentId::from(from));
+        role.map(Sender::Agent).ok_or_else(|| Rejection {
+            step: Step::Sender,
+            reason: format!("there is no agent `{from}` at work"),
+            contacts: Vec::new(),
+            deactivated: false,
+        })
+    }
+
+    fn role(self) -> Option<&'o Role> {
+        match self {
+            Sender::Board => None,
+            Sender::Agent(role) => Some(role),
+        }
+    }
+
+    fn level(self) -> u8 {
+        self.role().map_or(0, |it| it.level)
+    }
+
+    /// The board writes to whoever reports to it, about anything that goes down.
+    fn contact(self, org: &Org, to: &str, recipient: Option<&Role>) -> Option<Contact> {
+        match self {
+            Sender::Agent(role) => role.contact(org, to).cloned(),
+            Sender::Board => recipient
+                .filter(|it| it.reports_to.iter().any(|it| it.as_str() == BOARD))
+                .map(|_| Contact { types: Vec::new(), needs_active_contract: false }),
+        }
+    }
+
+    fn contacts(self, org: &Org) -> Vec<String> {
+        match self {
+            Sender::Agent(role) => role.contacts.keys().cloned().collect(),
+            Sender::Board => org
+                .agents()
+                .filter(|(id, _)| {
+                    let role = org.role_of(id);
+                    role.is_some_and(|it| contract::reports_to(org, it, BOARD))
+                })
+                .map(|(id, _)| id.to_string())
+                .collect(),
+        }
+    }
+}
+
+impl Role {
+    /// On which terms the role writes to an agent or to the board: by the agent's own name, or
+    /// by that of its role.
+    pub fn contact(&self, org: &Org, to: &str) -> Option<&Contact> {
+        self.contacts.get(to).or_else(|| {
+            let role = org.role_of(&AgentId::from(to))?;
+            self.contacts.get(role.id.as_str())
+        })
+    }
+}
+
+/// `None`: the board. Otherwise why there is nobody to write to, and whether there was.
+fn recipient<'o>(org: &'o Org, to: &str) -> Result<Option<&'o Role>, (String, bool)> {
+    if to == BOARD {
+        return Ok(None);
+    }
+    let id = AgentId::from(to);
+    match org.agent(&id) {
+        None => Err((format!("there is no agent `{to}`"), false)),
+        Some(agent) if !agent.active => Err((format!("agent `{to}` is not active"), true)),
+        Some(_) => Ok(org.role_of(&id)),
+    }
+}
+
+fn check_type(
+    org: &Org,
+    sender: Sender<'_>,
+    recipient: Option<&Role>,
+    contact: &Contact,
+    draft: &Draft,
+) -> Result<(), String> {
+    let name = &draft.kind;
+    let Some(kind) = org.mail.get(name) else {
+        let there: Vec<&str> = org.mail.keys().map(String::as_str).collect();
+        return Err(format!("there is no mail type `{name}`: there are {}", there.join(", ")));
+    };
+    if let (Some(role), Some(senders)) = (sender.role(), &kind.senders)
+        && !senders.contains(&role.id)
+    {
+        return Err(format!("role `{}` may not send `{name}`", role.id));
+    }
+    if !contact.types.is_empty() && !contact.types.contains(name) {
+        let types = contact.types.join(", ");
+        return Err(format!("`{name}` may not be sent to `{}`: only {types}", draft.to));
+    }
+    check_direction(kind, sender.level(), recipient.map_or(0, |it| it.level)).map_err(|goes| {
+        format!("`{name}` goes {goes} the chain of command, not to `{}`", draft.to)
+    })?;
+    let from = sender.role().map_or(BOARD, |it| it.id.as_str());
+    if name == CONTRACT
+        && !recipient.is_some_and(|it| it.reports_to.iter().any(|it| it.as_str() == from))
+    {
+        return Err(format!(
+            "a contract goes to a direct report alone, and `{}` does not report to `{from}`",
+            draft.to
+        ));
+    }
+    Ok(())
+}
+
+fn check_direction(kind: &MailType, from: u8, to: u8) -> Result<(), &'static str> {
+    match kind.direction {
+        Direction::Up if to >= from => Err("up"),
+        Direction::Down if to <= from => Err("down"),
+        Direction::Across if to != from => Err("across"),
+        _ => Ok(()),
+    }
+}
+
+fn check_contract(
+    org: &Org,
+    from: &str,
+    contact: &Contact,
+    draft: &Draft,
+    known: &Known,
+) -> Result<(), String> {
+    if known.lost_contract {
+        let id = draft.contract_ref.as_ref().map_or("", |it| it.as_str());
+        return Err(format!("there is no contract `{id}` of yours"));
+    }
+    if contact.needs_active_contract && !links(org, from, &draft.to, &known.contracts) {
+        return Err(format!(
+            "writing to `{}` needs an active contract that allows it across departments",
+            draft.to
+        ));
+    }
+    Ok(())
+}
+
+/// Whether an active contract opens the way between two: given to the lower of them by one of
+/// its superiors, and, where they are of different departments, saying so.
+fn links(org: &Org, one: &str, other: &str, contracts: &[Contract]) -> bool {
+    let department = |name: &str| org.role_of(&AgentId::from(name)).map(|it| it.department.clone());
+    let across = department(one) != department(other);
+    contracts.iter().any(|it| {
+        let between = [one, other].contains(&it.to.as_str());
+        let superior = org
+            .role_of(&it.to)
+            .is_some_and(|role| contract::reports_to(org, role, it.from.as_str()));
+        it.state.is_active() && between && superior && (!across || it.cross_department)
+    })
+}
+
+fn check_fields(org: &Org, draft: &Draft, known: &Known) -> Result<(), String> {
+    let long = |text: &str, most: usize| text.chars().count() > most;
+    if draft.subject.trim().is_empty() {
+        return Err("`subject` is empty".to_owned());
+    }
+    if long(&draft.subject, SUBJECT_MAX) {
+        return Err(format!("`subject` has at most {SUBJECT_MAX} characters"));
+    }
+    if draft.subject.chars().any(char::is_control) {
+        return Err("`subject` is one line, without control characters".to_owned());
+    }
+    if long(&draft.body, BODY_MAX) {
+        return Err(format!("`body` has at most {BODY_MAX} characters"));
+    }
+    if draft.body.contains('\0') {
+        return Err("`body` has a NUL character".to_owned());
+    }
+    if draft.attachments.len() > ATTACHMENTS_MAX {
+        return Err(format!("there are at most {ATTACHMENTS_MAX} attachments"));
+    }
+    for it in &draft.attachments {
+        if it.path.is_empty() || long(&it.path, ATTACHMENT_TEXT_MAX) {
+            return Err("an attachment's path is empty or too long".to_owned());
+        }
+        if long(&it.description, ATTACHMENT_TEXT_MAX) || it.description.contains('\0') {
+            return Err("an attachment's description is too long".to_owned());
+        }
+    }
+    if known.lost_reply {
+        let id = draft.reply_to.as_ref().map_or("", |it| it.as_str());
+        return Err(format!("there is no mail `{id}` of yours to reply to"));
+    }
+    let taken = org.mail.get(&draft.kind).map_or(&[][..], |it| &it.fields);
+    let known_fields = |name: &String| {
+        taken.contains(name) || (draft.kind == CONTRACT && CONTRACT_FIELDS.contains(&&**name))
+    };
+    if let Some(name) = draft.fields.keys().find(|it| !known_fields(it)) {
+        return Err(format!("mail of type `{}` has no field `{name}`", draft.kind));
+    }
+    if draft.kind == CONTRACT {
+        contract::Terms::of(org, draft)?;
+    }
+    if Value::Object(draft.fields.clone()).to_string().len() > FIELDS_MAX {
+        return Err(format!("the fields have at most {FIELDS_MAX} bytes together"));
+    }
+    Ok(())
+}
+
+/// What a contract says beside what `mail.yaml` names.
+pub const CONTRACT_FIELDS: [&str; 6] = [
+    "deadline",
+    "deliverables",
+    "acceptance_criteria",
+    "workspace_scope",
+    "assigned_branch",
+    "cross_department",
+];
+
+/// How many mails an agent is handed at once.
+pub const HANDED_MAX: usize = 20;
+
+/// A mail that waits for an agent, as far as handing it over goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    pub id: MailId,
+    pub is_contract: bool,
+    /// On whose behalf, and within what: mails of different ones are not answered in one run.
+    pub behalf: String,
+}
+
+/// Which of the mails that wait are answered in one run: from the first on, all of the same
+/// behalf, with one contract at most. In the order in which they came.
+pub fn handed_together(waiting: &[Waiting]) -> Vec<MailId> {
+    let Some(first) = waiting.first() else { return Vec::new() };
+    let mut contracts = 0;
+    let mut together = Vec::new();
+    for it in waiting.iter().filter(|it| it.behalf == first.behalf) {
+        contracts += usize::from(it.is_contract);
+        if contracts > 1 || together.len() == HANDED_MAX {
+            break;
+        }
+        together.push(it.id.clone());
+    }
+    together
+}
+
+/// Everything that agents may send one another, as `(from, to, type)`: what `org show --mail` and
+/// the matrix are made of. Those that need an active contract are said to.
+pub fn triples(org: &Org) -> BTreeMap<(String, String, String), bool> {
+    let mut open = BTreeMap::new();
+    let mut names: Vec<&str> =
+        org.agents().filter(|(_, it)| it.active).map(|(id, _)| id.as_str()).collect();
+    names.push(BOARD);
+    for from in &names {
+        for to in names.iter().filter(|it| *it != from) {
+            for kind in org.mail.keys() {
+                let draft = Draft::bare(to, kind);
+                let asked = needs(org, from, &draft).contracts;
+                // With a contract that would do, so that only the rest speaks.
+                let known = Known { contracts: link(org, from, to), ..Known::default() };
+                if route(org, from, &draft, &known).is_ok() {
+                    open.insert(((*from).to_owned(), (*to).to_owned(), kind.clone()), asked);
+                }
+            }
+        }
+    }
+    open
+}
+
+fn link(org: &Org, one: &str, other: &str) -> Vec<Contract> {
+    let given = |to: &str| {
+        let id = AgentId::from(to);
+        let role = org.role_of(&id)?;
+        let above = org.agents().find(|(_, it)| role.reports_to.contains(&it.role))?;
+        Some(Contract {
+            id: ContractId::from(""),
+            from: above.0.clone(),
+            to: id,
+            state: contract::State::InProgress,
+            failures: 0,
+            cross_department: true,
+        })
+    };
+    [one, other].into_iter().filter_map(given).collect()
+}
+
+impl Draft {
+    /// A mail that says as little as one can.
+    pub fn bare(to: &str, kind: &str) -> Draft {
+        Draft {
+            to: to.to_owned(),
+            kind: kind.to_owned(),
+            subject: "-".to_owned(),
+            body: String::new(),
+            priority: Priority::default(),
+            attachments: Vec::new(),
+            reply_to: None,
+            contract_ref: None,
+            fields: Map::new(),
+        }
+    }
+}

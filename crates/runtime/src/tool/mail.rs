@@ -1,0 +1,324 @@
+//! `send_mail` and `escalate`, and the mails that have a tool of their own: `approve_deployment`,
+//! `request_budget`, `assign_task`. Whom an agent may write to, and what, is `domain::mail`'s.
+//!
+//! Each may be run again: a call that was carried out before is known by its key, and is the same
+//! mail or the same rejection.
+
+use async_trait::async_trait;
+use chancery_domain::batch::Permit;
+use chancery_domain::contract::superiors;
+use chancery_domain::event::CallResult;
+use chancery_domain::id::{ContractId, MailId};
+use chancery_domain::mail::{ATTACHMENTS_MAX, Attachment, BODY_MAX, Draft, Priority, SUBJECT_MAX};
+use chancery_domain::policy::Risk;
+use chancery_domain::raise::ESCALATION;
+use chancery_store::mail::{MailRow, Raised};
+use serde_json::{Map, Value, json};
+
+use super::{CallContext, Done, Effect, Tool, ToolSpec};
+use crate::mailroom::{Mailroom, Posted};
+
+/// Which of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    Send,
+    Escalate,
+    ApproveDeployment,
+    RequestBudget,
+    AssignTask,
+}
+
+const ALL: [What; 5] =
+    [What::Send, What::Escalate, What::ApproveDeployment, What::RequestBudget, What::AssignTask];
+
+#[derive(Debug)]
+pub struct MailTool {
+    spec: ToolSpec,
+    mailroom: Mailroom,
+    what: What,
+}
+
+/// What they are without anybody to deliver.
+pub fn specs() -> impl Iterator<Item = ToolSpec> {
+    ALL.into_iter().map(spec)
+}
+
+pub fn tools(
+    mailroom: &Mailroom,
+    changed: impl Fn(ToolSpec) -> ToolSpec,
+) -> impl Iterator<Item = MailTool> {
+    ALL.into_iter().map(move |what| MailTool {
+        spec: changed(spec(what)),
+        mailroom: mailroom.clone(),
+        what,
+    })
+}
+
+fn spec(what: What) -> ToolSpec {
+    let subject = json!({"type": "string", "minLength": 1, "maxLength": SUBJECT_MAX});
+    let body = json!({"type": "string", "maxLength": BODY_MAX});
+    let name = json!({"type": "string", "minLength": 1, "maxLength": 256});
+    let priority = json!({"enum": Priority::ALL.map(Priority::as_str)});
+    let contract = json!({"type": "string", "pattern": "^CTR-[0-9a-z-]{1,28}$"});
+    let (tool, description, properties, required, closed) = match what {
+        What::Send => (
+            "send_mail",
+            "Writes to another agent, or to the board where you may. Mail is the only way to reach \
+             them. You may write to your contacts alone, and only what your role may send them; \
+             what is rejected is recorded, and the error says whom you may write to.",
+            json!({
+                "to": name,
+                "type": name,
+                "subject": subject,
+                "body": body,
+                "priority": priority,
+                "attachments": {
+                    "type": "array",
+                    "maxItems": ATTACHMENTS_MAX,
+                    "items": {
+                        "type": "object",
+                        "properties": {"path": name, "description": {"type": "string"}},
+                        "required": ["path"],
+                        "additionalProperties": false,
+                    },
+                    "description": "Paths of files that you may read",
+                },
+                "reply_to": {"type": "string", "description": "The id of the mail that this answers"},
+                "contract_ref": contract,
+            }),
+            json!(["to", "type", "subject", "body"]),
+            // What a type says beside these, and a sender that nobody believes.
+            false,
+        ),
+        What::Escalate => (
+            "escalate",
+            "Hands a problem that is beyond you up to your direct superior, and to nobody else. \
+             Should there be no answer you may do so again after a while; the third that nobody \
+             answers goes to the head of the organisation.",
+            json!({"subject": subject, "body": body, "priority": priority, "contract_ref": contract}),
+            json!(["subject", "body"]),
+            true,
+        ),
+        What::ApproveDeployment => (
+            "approve_deployment",
+            "Approves one deployment to one environment, by mail to whoever carries it out. \
+             Nothing is deployed to production without it. Approve what QA has passed.",
+            json!({
+                "to": name,
+                "environment": name,
+                "deployment": {
+                    "type": "string", "minLength": 1, "maxLength": 500,
+                    "description": "What is deployed: the image, with its tag or digest",
+                },
+                "note": body,
+                "contract_ref": contract,
+            }),
+            json!(["to", "environment", "deployment"]),
+            true,
+        ),
+        What::RequestBudget => (
+            "request_budget",
+            "Asks your superior for money, as a request for approval by mail.",
+            json!({
+                "amount": {"type": "number", "exclusiveMinimum": 0},
+                "currency": {"type": "string", "pattern": "^[A-Z]{3}$"},
+                "purpose": {"type": "string", "minLength": 1, "maxLength": 4000},
+                "contract_ref": contract,
+            }),
+            json!(["amount", "currency", "purpose"]),
+            true,
+        ),
+        What::AssignTask => (
+            "assign_task",
+            "Gives one of your reports a task within a contract that they hold from you. Work that \
+             needs files or a branch of its own is a contract: use `create_contract`.",
+            json!({
+                "to": name, "contract_ref": contract, "title": subject, "body": body,
+                "priority": priority,
+            }),
+            json!(["to", "contract_ref", "title", "body"]),
+            true,
+        ),
+    };
+    ToolSpec {
+        name: tool.to_owned(),
+        description: description.to_owned(),
+        parameters: json!({
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": !closed,
+        }),
+        risk: if what == What::ApproveDeployment { Risk::Medium } else { Risk::Low },
+        capabilities: vec![],
+        effect: Effect::Outside,
+        idempotent: true,
+        supports_parallel: false,
+    }
+}
+
+#[async_trait]
+impl Tool for MailTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, permit: Permit, context: &CallContext) -> Done {
+        let given = &permit.call().arguments;
+        let done = self.carry_out(given, context).await;
+        Done::Result(done.unwrap_or_else(|it| it))
+    }
+}
+
+type Answer = Result<CallResult, CallResult>;
+
+impl MailTool {
+    async fn carry_out(&self, given: &Value, context: &CallContext) -> Answer {
+        let draft = match self.what {
+            What::Send => draft(given),
+            What::Escalate => {
+                let draft = escalation(given, context)?;
+                self.check_raise(&draft, context).await?;
+                draft
+            }
+            What::ApproveDeployment => approval(given),
+            What::RequestBudget => budget(given, context)?,
+            What::AssignTask => task(given),
+        };
+        post(&self.mailroom, draft, context).await.map(|it| CallResult::ok(sent(&it).to_string()))
+    }
+
+    /// The same problem is handed up again only when its time is over.
+    async fn check_raise(&self, draft: &Draft, context: &CallContext) -> Result<(), CallResult> {
+        let outgoing = self.mailroom.outgoing(draft.clone(), context);
+        match self.mailroom.store().raised(&outgoing).await {
+            Ok(Raised::Fresh) => Ok(()),
+            Ok(Raised::Waits(until)) => Err(CallResult::error(
+                "ALREADY_RAISED",
+                format!("this waits for an answer until {until}; after that it may be sent again"),
+            )),
+            Err(error) => Err(unavailable(&error)),
+        }
+    }
+}
+
+/// Sends a mail in the name of whoever calls.
+pub(super) async fn post(
+    mailroom: &Mailroom,
+    draft: Draft,
+    context: &CallContext,
+) -> Result<MailRow, CallResult> {
+    match mailroom.post(draft, context).await {
+        Ok(Posted::Delivered(mail)) => Ok(*mail),
+        Ok(Posted::Rejected(rejection)) => Err(CallResult::error(
+            "MAIL_REJECTED",
+            json!({
+                "step": rejection.step.as_str(),
+                "reason": rejection.reason,
+                "contacts": rejection.contacts,
+            })
+            .to_string(),
+        )),
+        Err(error) => Err(unavailable(&error)),
+    }
+}
+
+pub(super) fn unavailable(error: &chancery_store::StoreError) -> CallResult {
+    tracing::warn!(%error, "A mail call failed: {error}");
+    CallResult::error("UNAVAILABLE", "mail cannot be reached just now")
+}
+
+fn sent(mail: &MailRow) -> Value {
+    let mut said = json!({"mail_id": mail.id, "to": mail.to, "status": mail.status});
+    if let Some(contract) = &mail.contract_ref {
+        said["contract_id"] = json!(contract);
+    }
+    said
+}
+
+/// What the system says of a mail, and never its sender.
+const OWN: [&str; 7] = ["from", "from_agent", "id", "status", "created_at", "read_at", "thread"];
+const COMMON: [&str; 8] =
+    ["to", "type", "subject", "body", "priority", "attachments", "reply_to", "contract_ref"];
+
+/// A mail of the names that it has on the wire; what is beside them is its type's own.
+pub fn draft(given: &Value) -> Draft {
+    let text = |name: &str| given[name].as_str().unwrap_or_default().to_owned();
+    let attachments = given["attachments"].as_array().into_iter().flatten();
+    let attachments = attachments.map(|it| Attachment {
+        path: it["path"].as_str().unwrap_or_default().to_owned(),
+        description: it["description"].as_str().unwrap_or_default().to_owned(),
+    });
+    let beside = given.as_object().into_iter().flatten();
+    let beside = beside.filter(|(name, value)| {
+        !OWN.contains(&&***name) && !COMMON.contains(&&***name) && !value.is_null()
+    });
+    Draft {
+        to: text("to"),
+        kind: text("type"),
+        subject: text("subject"),
+        body: text("body"),
+        priority: priority(given),
+        attachments: attachments.collect(),
+        reply_to: given["reply_to"].as_str().map(MailId::from),
+        contract_ref: given["contract_ref"].as_str().map(ContractId::from),
+        fields: beside.map(|(name, value)| (name.clone(), value.clone())).collect(),
+    }
+}
+
+pub(super) fn priority(given: &Value) -> Priority {
+    given["priority"].as_str().and_then(Priority::parse).unwrap_or_default()
+}
+
+/// The one superior that a problem goes to: the first of the role's line.
+fn superior(context: &CallContext) -> Result<String, CallResult> {
+    let above = superiors(&context.org, context.speaker.agent.as_str());
+    above.into_iter().next().ok_or_else(|| CallResult::error("NOT_HERE", "there is nobody above"))
+}
+
+fn escalation(given: &Value, context: &CallContext) -> Result<Draft, CallResult> {
+    let mut draft = draft(given);
+    (draft.to, draft.kind) = (superior(context)?, ESCALATION.to_owned());
+    Ok(draft)
+}
+
+fn approval(given: &Value) -> Draft {
+    let text = |name: &str| given[name].as_str().unwrap_or_default();
+    let (environment, deployment) = (text("environment"), text("deployment"));
+    let fields = [("environment", environment), ("deployment", deployment)];
+    let shown: String = deployment.chars().take(100).collect();
+    let place: String = environment.chars().take(60).collect();
+    Draft {
+        kind: "deployment_approval".to_owned(),
+        subject: format!("{shown} may go to {place}"),
+        body: text("note").to_owned(),
+        priority: Priority::High,
+        fields: fields.map(|(name, value)| (name.to_owned(), json!(value))).into_iter().collect(),
+        contract_ref: given["contract_ref"].as_str().map(ContractId::from),
+        ..Draft::bare(text("to"), "")
+    }
+}
+
+fn budget(given: &Value, context: &CallContext) -> Result<Draft, CallResult> {
+    let (amount, currency) = (&given["amount"], given["currency"].as_str().unwrap_or_default());
+    Ok(Draft {
+        kind: "approval_request".to_owned(),
+        subject: format!("Budget: {amount} {currency}"),
+        body: given["purpose"].as_str().unwrap_or_default().to_owned(),
+        contract_ref: given["contract_ref"].as_str().map(ContractId::from),
+        fields: Map::new(),
+        ..Draft::bare(&superior(context)?, "")
+    })
+}
+
+fn task(given: &Value) -> Draft {
+    let text = |name: &str| given[name].as_str().unwrap_or_default().to_owned();
+    Draft {
+        kind: "info".to_owned(),
+        subject: text("title"),
+        body: text("body"),
+        priority: priority(given),
+        contract_ref: given["contract_ref"].as_str().map(ContractId::from),
+        ..Draft::bare(&text("to"), "")
+    }
+}
