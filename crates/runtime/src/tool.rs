@@ -4,6 +4,7 @@
 
 pub mod config;
 
+pub mod contract;
 pub mod files;
 pub mod group;
 pub mod mail;

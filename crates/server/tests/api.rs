@@ -34,6 +34,8 @@ mod latch;
 mod limits;
 #[path = "api/machine.rs"]
 mod machine;
+#[path = "api/mail.rs"]
+mod mail;
 #[path = "api/memories.rs"]
 mod memories;
 #[path = "api/org.rs"]

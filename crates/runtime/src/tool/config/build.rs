@@ -12,6 +12,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::super::command::{Command, Template};
+use super::super::contract;
 use super::super::files::{ReadFile, Workspace, WriteFile};
 use super::super::group::{Conclude, EscalateToGroup, ListAvailableGroups};
 use super::super::mail;
@@ -98,7 +99,8 @@ fn local(config: &ToolsConfig, place: &Place) -> Result<Local, BuildError> {
     let mut tools = Tools::default();
     let mut mistakes = Vec::new();
     let mut warnings = Vec::new();
-    let organisation = writing(config, place).filter(|it| !is_stood_for(config, it.spec()));
+    let organisation =
+        writing(config, place, &workspace).filter(|it| !is_stood_for(config, it.spec()));
     let built_in = built_in(config, &workspace).into_iter().chain(remembering(config, place));
     for tool in built_in.chain(organisation) {
         if let Err(error) = tools.register(tool) {
@@ -136,7 +138,8 @@ pub fn schemas(config: &ToolsConfig) -> Vec<(String, Value)> {
         ListAvailableGroups::spec(),
         Conclude::spec(),
     ];
-    let organisation = mail::specs().filter(|it| !is_stood_for(config, it));
+    let organisation =
+        mail::specs().chain(contract::specs()).filter(|it| !is_stood_for(config, it));
     let built_in = built_in.into_iter().chain(memory::specs()).chain(organisation);
     let built_in = built_in.map(|it| (it.name, it.parameters));
     let commands = config.commands.iter().map(|(name, it)| (name.clone(), it.parameters.clone()));
@@ -167,13 +170,20 @@ fn remembering(config: &ToolsConfig, place: &Place) -> Vec<Arc<dyn Tool>> {
     memory::tools(store, changed).into_iter().map(|it| Arc::new(it) as Arc<dyn Tool>).collect()
 }
 
-fn writing(config: &ToolsConfig, place: &Place) -> impl Iterator<Item = Arc<dyn Tool>> {
+fn writing(
+    config: &ToolsConfig,
+    place: &Place,
+    workspace: &Arc<Workspace>,
+) -> impl Iterator<Item = Arc<dyn Tool>> {
     let changed = |mut spec: ToolSpec| {
         config.tools.apply(&mut spec);
         spec
     };
-    let tools = place.mailroom.iter().flat_map(move |it| mail::tools(it, changed));
-    tools.map(|it| Arc::new(it) as Arc<dyn Tool>)
+    let mails = place.mailroom.iter().flat_map(move |it| mail::tools(it, changed));
+    let contracts =
+        place.mailroom.iter().flat_map(move |it| contract::tools(it, workspace, changed));
+    let mails = mails.map(|it| Arc::new(it) as Arc<dyn Tool>);
+    mails.chain(contracts.map(|it| Arc::new(it) as Arc<dyn Tool>))
 }
 
 /// Whether the operator has a command of that name, which is then in its place.
