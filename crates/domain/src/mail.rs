@@ -254,10 +254,19 @@ fn check_type(
         let there: Vec<&str> = org.mail.keys().map(String::as_str).collect();
         return Err(format!("there is no mail type `{name}`: there are {}", there.join(", ")));
     };
-    if let (Some(role), Some(senders)) = (sender.role(), &kind.senders)
-        && !senders.contains(&role.id)
-    {
-        return Err(format!("role `{}` may not send `{name}`", role.id));
+    if let Some(senders) = &kind.senders {
+        // The board sends what those who report to it do.
+        let may = match sender {
+            Sender::Agent(role) => senders.contains(&role.id),
+            Sender::Board => senders
+                .iter()
+                .filter_map(|it| org.role(it))
+                .any(|it| it.reports_to.iter().any(|it| it.as_str() == BOARD)),
+        };
+        if !may {
+            let who = sender.role().map_or(BOARD, |it| it.id.as_str());
+            return Err(format!("`{who}` may not send `{name}`"));
+        }
     }
     if !contact.types.is_empty() && !contact.types.contains(name) {
         let types = contact.types.join(", ");

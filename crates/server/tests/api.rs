@@ -36,6 +36,8 @@ mod limits;
 mod machine;
 #[path = "api/mail.rs"]
 mod mail;
+#[path = "api/mailroom.rs"]
+mod mailroom;
 #[path = "api/memories.rs"]
 mod memories;
 #[path = "api/org.rs"]
