@@ -84,6 +84,14 @@ enum Command {
     /// The audit: look at it, carry it away, check it
     #[command(subcommand)]
     Audit(cmd::audit::Command),
+    /// What agents write to one another
+    #[command(subcommand)]
+    Mail(cmd::mail::Command),
+    /// Work that was handed down
+    #[command(subcommand)]
+    Contract(cmd::contract::Command),
+    /// Whether a mail would be delivered
+    CanMail(cmd::can_mail::Args),
     /// What is remembered: list, search, show, forget, carry away
     #[command(subcommand)]
     Memory(cmd::memory::Command),
@@ -128,6 +136,9 @@ async fn main() -> ExitCode {
         Command::Chat(args) => cmd::chat::run(&global, args).await,
         Command::Token(command) => cmd::token::run(&global, command).await,
         Command::Audit(command) => cmd::audit::run(&global, command).await,
+        Command::Mail(command) => cmd::mail::run(&global, command).await,
+        Command::Contract(command) => cmd::contract::run(&global, command).await,
+        Command::CanMail(args) => cmd::can_mail::run(&global, args).await,
         Command::Memory(command) => cmd::memory::run(&global, command).await,
         Command::Org(command) => cmd::org::run(&global, command).await,
         Command::Config(command) => cmd::config::run(&global, command),

@@ -9,6 +9,7 @@ pub mod files;
 pub mod group;
 pub mod mail;
 pub mod memory;
+pub mod staff;
 pub mod wait_for_signal;
 
 pub mod command;

@@ -10,6 +10,7 @@ use chancery_runtime::courier::deliver;
 use chancery_runtime::deposit::deposit;
 use chancery_runtime::mailroom::{Mailroom, attend};
 use chancery_runtime::tool::config::{Place, Report};
+use chancery_runtime::tool::staff::CharterPlace;
 use chancery_runtime::worker::Workers;
 use chancery_runtime::{Parts, clock};
 use chancery_store::token::TokenKind;
@@ -83,12 +84,14 @@ pub async fn start(
     make_private(&workspace)?;
     let programs = config.org.clone().unwrap_or_else(|| config.data.clone());
     let memory = Some(store.clone());
+    let charter = CharterPlace::default();
     let mailroom = Mailroom::new(store.clone(), config.mail_terms());
     let place = Place {
         workspace,
         programs,
         memory,
         mailroom: Some(mailroom.clone()),
+        charter: charter.clone(),
         environment: environment.clone(),
     };
     let started = Organisation::start(&store, config.org.clone(), place).await;
@@ -97,6 +100,8 @@ pub async fn start(
         mistakes => StartError::Org(mistakes.to_string()),
     })?;
 
+    // Nobody has set it before: it was made here.
+    let _ = charter.set(Arc::new(organisation.clone()));
     if let Some(secret) = bootstrap {
         tokens::bootstrap(&store, &secret).await?;
     }

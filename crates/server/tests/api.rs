@@ -48,6 +48,8 @@ mod postgres;
 mod room;
 #[path = "api/schemathesis.rs"]
 mod schemathesis;
+#[path = "api/staff.rs"]
+mod staff;
 #[path = "api/story.rs"]
 mod story;
 #[path = "api/stream.rs"]

@@ -20,7 +20,7 @@ on_both! {
 }
 
 /// Everything that the model says is a function of what it reads.
-async fn office(on: On, says: fn(&Seen) -> Behaviour) -> (Office, FakeModel) {
+pub async fn office(on: On, says: fn(&Seen) -> Behaviour) -> (Office, FakeModel) {
     let model = FakeModel::start().await.unwrap();
     model.otherwise(move |_, seen| says(seen));
     let url = model.chat_url();
@@ -49,13 +49,13 @@ fn call(tool: &str, arguments: Value) -> Behaviour {
 }
 
 /// What the run was asked.
-fn asked(seen: &Seen) -> String {
+pub fn asked(seen: &Seen) -> String {
     let messages = seen.body["messages"].as_array().cloned().unwrap_or_default();
     let mut users = messages.iter().filter(|it| it["role"] == "user");
     users.next().map(|it| it["content"].as_str().unwrap_or_default().to_owned()).unwrap_or_default()
 }
 
-fn results(seen: &Seen) -> usize {
+pub fn results(seen: &Seen) -> usize {
     let messages = seen.body["messages"].as_array().cloned().unwrap_or_default();
     messages.iter().filter(|it| it["role"] == "tool").count()
 }

@@ -19,6 +19,7 @@ use super::super::mail;
 use super::super::mcp::{ConnectError, Endpoint, Server, prefix, resolve};
 use super::super::memory;
 use super::super::process::Program;
+use super::super::staff::{self, CharterPlace};
 use super::super::wait_for_signal::WaitForSignal;
 use super::super::{Effect, Tool, ToolSpec, Tools};
 use super::{CommandConfig, McpConfig, ToolsConfig};
@@ -35,6 +36,8 @@ pub struct Place {
     pub memory: Option<Store>,
     /// Where their mail goes; without it they have none.
     pub mailroom: Option<Mailroom>,
+    /// Who changes the organisation for them.
+    pub charter: CharterPlace,
     /// What `env:NAME` is looked up in, and where `PATH` and `HOME` are taken from.
     pub environment: BTreeMap<String, String>,
 }
@@ -138,8 +141,8 @@ pub fn schemas(config: &ToolsConfig) -> Vec<(String, Value)> {
         ListAvailableGroups::spec(),
         Conclude::spec(),
     ];
-    let organisation =
-        mail::specs().chain(contract::specs()).filter(|it| !is_stood_for(config, it));
+    let organisation = mail::specs().chain(contract::specs()).chain(staff::specs());
+    let organisation = organisation.filter(|it| !is_stood_for(config, it));
     let built_in = built_in.into_iter().chain(memory::specs()).chain(organisation);
     let built_in = built_in.map(|it| (it.name, it.parameters));
     let commands = config.commands.iter().map(|(name, it)| (name.clone(), it.parameters.clone()));
@@ -182,8 +185,13 @@ fn writing(
     let mails = place.mailroom.iter().flat_map(move |it| mail::tools(it, changed));
     let contracts =
         place.mailroom.iter().flat_map(move |it| contract::tools(it, workspace, changed));
+    let staff = place
+        .mailroom
+        .iter()
+        .flat_map(move |it| staff::tools(it, workspace, &place.charter, changed));
     let mails = mails.map(|it| Arc::new(it) as Arc<dyn Tool>);
-    mails.chain(contracts.map(|it| Arc::new(it) as Arc<dyn Tool>))
+    let contracts = contracts.map(|it| Arc::new(it) as Arc<dyn Tool>);
+    mails.chain(contracts).chain(staff.map(|it| Arc::new(it) as Arc<dyn Tool>))
 }
 
 /// Whether the operator has a command of that name, which is then in its place.
@@ -331,7 +339,14 @@ impl Place {
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
         let (workspace, programs) = (workspace.to_owned(), programs.to_owned());
-        Place { workspace, programs, memory: None, mailroom: None, environment }
+        Place {
+            workspace,
+            programs,
+            memory: None,
+            mailroom: None,
+            charter: CharterPlace::default(),
+            environment,
+        }
     }
 }
 
