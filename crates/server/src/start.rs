@@ -127,7 +127,8 @@ pub async fn start(
     let workers = Workers::start(parts).await?;
     let stop = CancellationToken::new();
     tokio::spawn(deliver(store.clone(), subscribers, stop.clone()));
-    tokio::spawn(deposit(store.clone(), config.memory.retention(), stop.clone()));
+let hold = config.run_limits().lease;
+    tokio::spawn(deposit(store.clone(), config.memory.retention(), hold, stop.clone()));
     tokio::spawn(attend(mailroom.clone(), authority.clone(), stop.clone()));
     tokio::spawn(organisation.clone().watch(stop.clone()));
     let app = App {
