@@ -8,6 +8,7 @@ use std::time::Duration;
 use chancery_domain::event::Actor;
 use chancery_runtime::courier::deliver;
 use chancery_runtime::deposit::deposit;
+use chancery_runtime::sandbox::Isolation;
 use chancery_runtime::tool::config::{Place, Report};
 use chancery_runtime::worker::Workers;
 use chancery_runtime::{Parts, clock};
@@ -48,6 +49,7 @@ pub struct Running {
     /// A token of the operator, for programs on this machine.
     pub local_token: String,
     pub tools: Report,
+    pub isolation: Isolation,
     store: Store,
     workers: Workers,
     door: JoinHandle<()>,
@@ -82,7 +84,14 @@ pub async fn start(
     make_private(&workspace)?;
     let programs = config.org.clone().unwrap_or_else(|| config.data.clone());
     let memory = Some(store.clone());
-    let place = Place { workspace, programs, memory, environment: environment.clone() };
+    let isolation = config.isolation(&workspace).await;
+    let place = Place {
+        workspace,
+        programs,
+        memory,
+        environment: environment.clone(),
+        isolation: isolation.clone(),
+    };
     let started = Organisation::start(&store, config.org.clone(), place).await;
     let (organisation, authority, report) = started.map_err(|error| match error {
         ChangeError::Store(error) => StartError::Store(error),
@@ -127,7 +136,18 @@ pub async fn start(
     };
     let door = tokio::spawn(serve(listener, router(app), stop.clone()));
     let grace = Duration::from_secs(config.limits.grace_seconds);
-    Ok(Running { address, local_token, tools: report, store, workers, door, stop, grace, local })
+    Ok(Running {
+        address,
+        local_token,
+        tools: report,
+        isolation,
+        store,
+        workers,
+        door,
+        stop,
+        grace,
+        local,
+    })
 }
 
 impl Running {
