@@ -3,6 +3,7 @@
 mod cmd;
 mod elapsed;
 mod fields;
+mod isolation;
 mod layers;
 mod outcome;
 mod output;
@@ -13,6 +14,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+use outcome::Outcome;
 
 /// Runs AI agents under authority that the system enforces, not the prompt.
 #[derive(Debug, Parser)]
@@ -115,8 +118,21 @@ enum Command {
     ExitCodes,
 }
 
-#[tokio::main]
-async fn main() -> ExitCode {
+fn main() -> ExitCode {
+    // Before there is a second thread.
+    if let Some(code) = chancery_runtime::sandbox::launch::if_asked() {
+        return code;
+    }
+    match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime.block_on(command()),
+        Err(error) => {
+            output::note(format_args!("error: {error}"));
+            ExitCode::from(Outcome::Failed as u8)
+        }
+    }
+}
+
+async fn command() -> ExitCode {
     let Cli { global, command } = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

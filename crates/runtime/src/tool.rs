@@ -16,7 +16,7 @@ pub mod command;
 pub mod mcp;
 
 mod duration;
-mod process;
+pub(crate) mod process;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, Weak};

@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 
 use super::{CallContext, Description, Done, Effect, Tool, ToolSpec};
 
+pub(crate) use protected::protected;
 pub use workspace::{FileError, Workspace};
 
 /// What a model can take in at once, and more than any source file of sense has.

@@ -18,12 +18,13 @@ use super::super::group::{Conclude, EscalateToGroup, ListAvailableGroups};
 use super::super::mail;
 use super::super::mcp::{ConnectError, Endpoint, Server, prefix, resolve};
 use super::super::memory;
-use super::super::process::Program;
+use super::super::process::{Behind, Program};
 use super::super::staff::{self, CharterPlace};
 use super::super::wait_for_signal::WaitForSignal;
 use super::super::{Effect, Tool, ToolSpec, Tools};
 use super::{CommandConfig, McpConfig, ToolsConfig};
 use crate::mailroom::Mailroom;
+use crate::sandbox::{Isolation, Walls};
 
 /// Where tools work.
 #[derive(Clone)]
@@ -40,6 +41,8 @@ pub struct Place {
     pub charter: CharterPlace,
     /// What `env:NAME` is looked up in, and where `PATH` and `HOME` are taken from.
     pub environment: BTreeMap<String, String>,
+    /// What commands are kept behind.
+    pub isolation: Isolation,
 }
 
 /// What there is to tell about a registry that was built.
@@ -226,6 +229,10 @@ fn command(
         *program = at.to_string_lossy().into_owned();
     }
     let template = Template::new(&argv, &given.parameters).map_err(|it| it.to_string())?;
+    // Files that the operator names by hand, such as the script of an interpreter. What stands
+    // for an argument is not among them: that is the model's word.
+    let named = argv.iter().filter(|it| it.starts_with('/') && !it.contains(['{', '}']));
+    let programs = named.map(PathBuf::from).filter(|it| it.is_file()).collect();
     let mut spec = ToolSpec {
         name: name.to_owned(),
         description: given.description.clone(),
@@ -252,6 +259,8 @@ fn command(
         network: given.network,
         workspace: workspace.to_owned(),
         search: search_path(place),
+        isolation: place.isolation.clone(),
+        programs,
     })
 }
 
@@ -300,6 +309,13 @@ fn endpoint(given: &McpConfig, place: &Place, workspace: &Path) -> Result<Endpoi
                 argv: argv.clone(),
                 environment,
                 directory: workspace.to_owned(),
+                behind: match given.network {
+                    Some(network) => {
+                        let walls = Walls::around(workspace, network);
+                        Behind::Walls(place.isolation.clone(), Box::new(walls))
+                    }
+                    None => Behind::Nothing,
+                },
             }))
         }
         (None, Some(url)) if given.env.is_empty() => {
@@ -333,7 +349,7 @@ impl fmt::Debug for Place {
 }
 
 impl Place {
-    /// With the environment of this process.
+    /// With the environment of this process, and without isolation.
     pub fn here(workspace: &Path, programs: &Path) -> Place {
         let environment = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -346,6 +362,7 @@ impl Place {
             mailroom: None,
             charter: CharterPlace::default(),
             environment,
+            isolation: Isolation::Off,
         }
     }
 }

@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, ResolveFlags, Stat, Uid};
 use rustix::io::Errno;
 
 use super::protected::protected;
@@ -123,7 +123,7 @@ impl Workspace {
         let parent = self.make_parent(path)?;
         // The parent may have been reached through a link: check where it really is.
         self.check_real_name(path, &parent)?;
-        let mode = match rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+        let there = match rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => None,
             Err(error) => return Err(failed(path, error)),
             Ok(stat) => {
@@ -131,10 +131,10 @@ impl Workspace {
                     return Err(FileError::Link(path.to_owned()));
                 }
                 regular(path, &stat)?;
-                Some(Mode::from_raw_mode(stat.st_mode & 0o777))
+                Some(stat)
             }
         };
-        replace(&parent, name, content, mode)
+        replace(&parent, name, content, there.as_ref())
             .map_err(|source| FileError::Io { path: path.to_owned(), source })
     }
 
@@ -245,7 +245,7 @@ fn replace(
     parent: &OwnedFd,
     name: &std::ffi::OsStr,
     content: &[u8],
-    mode: Option<Mode>,
+    there: Option<&Stat>,
 ) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     // A name that is taken was left by a process that had our id and crashed.
@@ -261,10 +261,11 @@ fn replace(
     let mut file = File::from(file);
     let written = file
         .write_all(content)
-        .and_then(|()| match mode {
+        .and_then(|()| give(&file, parent, there))
+        .and_then(|()| match there {
             None => Ok(()),
             // What could be run before still can.
-            Some(mode) => Ok(rustix::fs::fchmod(&file, mode)?),
+            Some(stat) => Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(stat.st_mode & 0o777))?),
         })
         .and_then(|()| file.sync_all())
         .and_then(|()| Ok(rustix::fs::renameat(parent, &temporary, parent, name)?));
@@ -274,6 +275,23 @@ fn replace(
     }
     // The new name is durable when the directory is.
     Ok(rustix::fs::fsync(parent)?)
+}
+
+/// As root we write in the name of others: a file belongs to whom it did, and a new one to whom its
+/// directory does, so that commands of an agent's own user go on with it.
+fn give(file: &File, parent: &OwnedFd, there: Option<&Stat>) -> io::Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let (user, group) = match there {
+        Some(stat) => (stat.st_uid, stat.st_gid),
+        None => {
+            let stat = rustix::fs::fstat(parent)?;
+            (stat.st_uid, stat.st_gid)
+        }
+    };
+    let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+    Ok(rustix::fs::fchown(file, Some(user), Some(group))?)
 }
 
 impl FileError {

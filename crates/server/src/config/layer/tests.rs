@@ -52,7 +52,10 @@ fn what_cannot_be_meant_is_refused_with_a_sentence() {
         ("workers = \"many\"", "workers"),
         ("listen = \"everywhere\"", "listen"),
         ("not toml", "is not TOML"),
-        ("[isolation]\nmode = \"require\"", "cannot be met"),
+        ("[isolation]\nmode = \"maybe\"", "maybe"),
+        ("[isolation]\nprograms = [\"tools\"]", "not absolute"),
+        ("[isolation.users]\nfirst = 0", "from 1000 upwards"),
+        ("[isolation.limits]\nprocesses = 1", "it is 4 at least"),
         ("[models.m]\nprovider = \"oracle\"", "oracle"),
     ] {
         let error = loaded(toml, &[], "").unwrap_err().to_string();
