@@ -225,6 +225,10 @@ mod tests {
         ];
         let entries = entries.map(|it| it.to_owned().into());
         let expected = ["agents/qa/", "README.md", "."].map(PathBuf::from);
-        assert_eq!(paths(&entries), expected);
+        assert_eq!(paths(&entries, &Warrant::default()), expected);
+        let scopes = vec!["src/a".to_owned(), "../b".to_owned()];
+        let warrant = Warrant { scopes, ..Warrant::default() };
+        assert!(paths(&entries, &warrant).contains(&PathBuf::from("src/a")));
+        assert_eq!(paths(&entries, &warrant).len(), 4);
     }
 }

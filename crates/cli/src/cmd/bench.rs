@@ -3,6 +3,7 @@
 
 mod authority;
 mod load;
+mod mail;
 mod memory;
 mod process;
 mod runs;
@@ -24,6 +25,8 @@ pub enum Command {
     Authority(authority::AuthorityArgs),
     /// What is found of what is remembered, and how long it takes
     Memory(memory::MemoryArgs),
+    /// Mail routed and delivered
+    Mail(mail::MailArgs),
     /// What it costs to start a process behind walls
     Spawn(spawn::SpawnArgs),
     /// One of several servers on one PostgreSQL
@@ -71,6 +74,7 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
         Command::Runs(args) => runs::run(global, &args).await,
         Command::Authority(args) => authority::run(global, &args).await,
         Command::Memory(args) => memory::run(global, &args).await,
+        Command::Mail(args) => mail::run(global, &args).await,
         Command::Spawn(args) => spawn::run(global, &args).await,
         Command::Drive { seconds, calls, runs } => {
             let shape = load::Shape { steps: runs::STEPS, calls_per_message: calls, waits: false };

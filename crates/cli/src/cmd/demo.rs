@@ -1,6 +1,8 @@
 //! `demo`: the whole story with a scripted model. All else is real: the server, the store, the
 //! gate, the tools, the group, the restart, what is remembered afterwards.
 
+mod attacks;
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -85,6 +87,7 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
     say(&format!("7. The personal agent reports: {}", done.output.unwrap_or_default()))?;
     let known = deposited(&client, &group.id).await?;
     say(&format!("8. The organisation knows from now on: {known}"))?;
+    attacks::all(&client).await?;
     let run = client.run(&asked_by.id).await?;
     story::print(&client, &run).await?;
 
@@ -174,6 +177,11 @@ async fn decide(client: &Client, run: &str, asked: &[Permission]) -> anyhow::Res
         }
         client.decide(&it.id, &decide).await?;
     }
+    finished(client, run).await
+}
+
+/// The run, once it is done.
+async fn finished(client: &Client, run: &str) -> anyhow::Result<Run> {
     let began = Instant::now();
     loop {
         let run = settled(client, client.run(run).await?).await?;
