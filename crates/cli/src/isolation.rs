@@ -35,7 +35,10 @@ fn layers(layers: &Layers) -> String {
     let tried = layers.attempts.len();
     let missing = match missing.as_slice() {
         [] => String::new(),
-        some => format!("; not here: {}", some.join(", ")),
+        some => {
+            let why = layers.lacking.as_ref().map(|it| format!(" ({it})")).unwrap_or_default();
+            format!("; not here: {}{why}", some.join(", "))
+        }
     };
     format!("{}{missing}; {tried} attempts to get out failed", held.join(", "))
 }
@@ -46,12 +49,16 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named() {
-        let none =
-            Layers { namespaces: Namespaces::None, users: false, attempts: vec!["x".to_owned()] };
+        let none = Layers {
+            namespaces: Namespaces::None,
+            users: false,
+            lacking: Some("mounts: no".to_owned()),
+            attempts: vec!["x".to_owned()],
+        };
         assert_eq!(
             layers(&none),
             "Landlock, seccomp, limits; not here: mount, process, network and IPC namespaces, a \
-             user for each agent; 1 attempts to get out failed"
+             user for each agent (mounts: no); 1 attempts to get out failed"
         );
         assert!(!told(&Isolation::Off).0);
         assert!(told(&Isolation::Lacking("no kernel".into())).1.contains("no kernel"));

@@ -64,7 +64,12 @@ impl World {
         compile("preload.c", &at("preload.so"), &["-shared", "-fPIC"]);
         let launcher = Launcher {
             program: binary,
-            layers: Layers { namespaces, users: starter.is_none(), attempts: vec![] },
+            layers: Layers {
+                namespaces,
+                users: starter.is_none(),
+                lacking: None,
+                attempts: vec![],
+            },
             users: starter.is_none().then_some(users),
             programs: vec![at("attacker"), at("preload.so")],
             limits: Limits {

@@ -42,7 +42,10 @@ impl Isolation {
                 continue;
             }
             match attempt(&settings, namespaces).await {
-                Ok(launcher) => return Isolation::On(Arc::new(launcher)),
+                Ok(mut launcher) => {
+                    launcher.layers.lacking = Some(why).filter(|it| !it.is_empty());
+                    return Isolation::On(Arc::new(launcher));
+                }
                 Err(error) => why = error,
             }
         }
@@ -52,7 +55,8 @@ impl Isolation {
 
 async fn attempt(settings: &Settings, namespaces: Namespaces) -> Result<Launcher, String> {
     let users = settings.users.filter(|_| namespaces == Namespaces::Own);
-    let layers = Layers { namespaces, users: users.is_some(), attempts: Vec::new() };
+    let users_hold = users.is_some();
+    let layers = Layers { namespaces, users: users_hold, lacking: None, attempts: Vec::new() };
     let mut launcher = Launcher {
         program: settings.launcher.clone().unwrap_or_else(|| OURSELVES.into()),
         layers,

@@ -19,6 +19,8 @@ pub struct Layers {
     pub namespaces: Namespaces,
     /// Whether an agent has a user of its own.
     pub users: bool,
+    /// Why there are no namespaces, where there are none.
+    pub lacking: Option<String>,
     /// What was tried, all of it in vain.
     pub attempts: Vec<String>,
 }

@@ -75,6 +75,10 @@ fn frame(order: &Order, root: &OwnedFd) -> io::Result<()> {
     }
     grant::make(root, Path::new("tmp"), Kind::Directory)?;
     blank(Path::new("tmp"), order.walls.limits.scratch_bytes, 0o1777)?;
+    // Where it starts is there, even if nothing in it is its own.
+    for path in [&order.walls.workspace, &order.directory] {
+        grant::make(root, path, Kind::Directory)?;
+    }
     for (name, target) in [
         ("dev/fd", "/proc/self/fd"),
         ("dev/stdin", "/proc/self/fd/0"),
