@@ -89,6 +89,7 @@ pub async fn start(
         programs,
         memory,
         mailroom: Some(mailroom.clone()),
+        settings: config.tools.settings(),
         environment: environment.clone(),
     };
     let started = Organisation::start(&store, config.org.clone(), place).await;

@@ -54,7 +54,7 @@ async fn what_is_built_in_is_version_one() {
     assert_eq!((&org["version"], &org["source"]), (&json!(1), &json!("built-in")));
     assert_eq!(
         org["counts"],
-        json!({"roles": 10, "agents": 10, "users": 0, "groups": 2, "tools": 14})
+        json!({"roles": 10, "agents": 10, "users": 0, "groups": 2, "tools": 37})
     );
     assert_eq!(org["by"], "system");
     assert_eq!(org["pending_mistakes"], json!([]));
@@ -69,7 +69,7 @@ async fn what_is_built_in_is_version_one() {
     let groups = operator.get("/api/groups").await.json();
     assert_eq!(groups["items"][0]["lead"], "it_manager");
     let tools = operator.get("/api/tools").await.json();
-    assert_eq!(tools["items"][0]["name"], "conclude");
+    assert_eq!(tools["items"][0]["name"], "approve_deployment");
     assert_eq!(tools["items"][0]["kind"], "built-in");
     let roles = operator.get("/api/roles").await.json();
     assert_eq!(roles["items"].as_array().unwrap().len(), 10);
