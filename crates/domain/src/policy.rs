@@ -5,12 +5,14 @@
 //! with the arguments left out, so what a model is shown and what it may call cannot disagree.
 
 mod bounds;
+mod branch;
 mod compiled;
 mod explain;
 mod file_scope;
 mod limits;
 
 pub use bounds::{Bounds, glob, is_glob};
+pub use branch::is_branch_name;
 pub use compiled::{Delegation, Policy, ToolFacts};
 pub use explain::Verdict;
 pub use file_scope::{Access, components as scope_components};

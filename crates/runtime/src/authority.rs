@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::rules::{Contacts, Facts, Literals, Mistake, Rules};
-use crate::tool::Tools;
+use crate::tool::{Caller, Tools};
 
 /// One version, unchanging. A run may meet several in its life, a ruling only one.
 #[derive(Debug)]
@@ -176,10 +176,9 @@ impl Authority {
 
     fn on_arguments(&self, case: &Case<'_>) -> Vec<Reason> {
         let Some(role) = self.org().role_of(&AgentId::from(case.agent)) else { return Vec::new() };
-        let touched = self.tools.touches(case.call).into_iter();
-        let mut said: Vec<Reason> = touched
-            .filter_map(|(access, path)| role.rule_on_path(access, &path, case.warrant))
-            .collect();
+        let caller = Caller { agent: case.agent, role, org: self.org(), warrant: case.warrant };
+        let touched = self.tools.touches(case.call, caller).into_iter();
+        let mut said: Vec<Reason> = touched.filter_map(|it| it.rule(caller)).collect();
         if self.has_rules() {
             let (nothing, nobody) = (Literals::default(), Contacts::default());
             said.extend(self.rules.speak(&Facts {

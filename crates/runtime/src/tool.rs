@@ -15,6 +15,22 @@ pub mod wait_for_signal;
 pub mod command;
 pub mod mcp;
 
+pub mod desk;
+pub mod docker;
+pub mod git;
+pub mod program;
+pub mod settings;
+pub mod web;
+
+mod backlog;
+mod ci;
+mod code;
+mod document;
+mod equipment;
+mod logs;
+mod reports;
+mod shelf;
+
 mod duration;
 pub(crate) mod process;
 
@@ -27,8 +43,8 @@ use chancery_domain::batch::Permit;
 use chancery_domain::contract::Warrant;
 use chancery_domain::event::{Call, CallResult, Created, Member, RequestKind};
 use chancery_domain::id::{RunId, WaitKey};
-use chancery_domain::org::Org;
-use chancery_domain::policy::{Access, Fitness, Risk};
+use chancery_domain::org::{Org, Role};
+use chancery_domain::policy::{Access, Fitness, Reason, Risk};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -44,8 +60,8 @@ pub trait Tool: Send + Sync + std::fmt::Debug {
     /// the model reads, not errors of ours.
     async fn call(&self, permit: Permit, context: &CallContext) -> Done;
 
-    /// The paths of the workspace that a call touches, by its own arguments.
-    fn touches(&self, _: &Call) -> Vec<(Access, String)> {
+    /// What a call touches, by its own arguments and by who makes it: the gate rules on each.
+    fn touches(&self, _: &Call, _: Caller<'_>) -> Vec<Touched> {
         Vec::new()
     }
 
@@ -92,6 +108,34 @@ impl Default for Description {
     }
 }
 
+/// What a role's own rules speak of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Touched {
+    /// Beneath the workspace; a folder stands for all that is in it.
+    Path(Access, String),
+    /// Written to.
+    Branch(String),
+}
+
+/// Who makes a call, as far as what it touches depends on it.
+#[derive(Debug, Clone, Copy)]
+pub struct Caller<'c> {
+    pub agent: &'c str,
+    pub role: &'c Role,
+    pub org: &'c Org,
+    pub warrant: &'c Warrant,
+}
+
+impl Touched {
+    /// What the caller's role says against it.
+    pub fn rule(&self, caller: Caller<'_>) -> Option<Reason> {
+        match self {
+            Touched::Path(access, path) => caller.role.rule_on_path(*access, path, caller.warrant),
+            Touched::Branch(branch) => caller.role.rule_on_branch(branch, caller.warrant),
+        }
+    }
+}
+
 /// Where a tool's effect is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
@@ -119,6 +163,15 @@ pub struct CallContext {
     pub idempotency_key: String,
     /// Fires when the run is cancelled or its lease is lost.
     pub cancelled: CancellationToken,
+}
+
+impl CallContext {
+    /// Who calls. `None`: the organisation has no such agent any more.
+    pub fn caller(&self) -> Option<Caller<'_>> {
+        let role = self.org.role_of(&self.speaker.agent)?;
+        let agent = self.speaker.agent.as_str();
+        Some(Caller { agent, role, org: &self.org, warrant: &self.warrant })
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -206,9 +259,8 @@ impl Tools {
         self.later.iter().filter(|it| it.1.get().is_some()).count()
     }
 
-    /// The paths of the workspace that a call touches.
-    pub fn touches(&self, call: &Call) -> Vec<(Access, String)> {
-        self.get(&call.tool).map(|it| it.tool.touches(call)).unwrap_or_default()
+    pub fn touches(&self, call: &Call, caller: Caller<'_>) -> Vec<Touched> {
+        self.get(&call.tool).map(|it| it.tool.touches(call, caller)).unwrap_or_default()
     }
 
     /// What the names of tools begin with that have not come yet.
@@ -328,7 +380,13 @@ pub(crate) mod testing {
             run: RunId(Uuid::from_u128(1)),
             created: Arc::new(chancery_testkit::created("pa", "lin")),
             speaker: Member { agent: "pa".into(), role: "personal_agent".into() },
-            org: Arc::default(),
+            org: Arc::new(
+                Org::new(
+                    [Role::unlimited("personal_agent")],
+                    [("pa".into(), chancery_domain::org::Agent::of("personal_agent"))],
+                )
+                .unwrap(),
+            ),
             warrant: Arc::default(),
             idempotency_key: "run_1:msg_1:call_1".to_owned(),
             cancelled: CancellationToken::new(),

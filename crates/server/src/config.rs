@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use chancery_runtime::gate::Terms;
+use chancery_runtime::tool::settings::{DockerSettings, GitSettings, Settings, WebSettings};
 use chancery_runtime::{Limits, UnknownOutcome};
 use chancery_store::Location;
 use serde::{Deserialize, Serialize};
@@ -82,6 +83,17 @@ pub struct LimitsConfig {
 pub struct ToolsConfig {
     /// What to do about a call that had started when a server died: `ask`, `fail` or `retry`.
     pub on_unknown_outcome: OnUnknownOutcome,
+    pub git: GitSettings,
+    pub docker: DockerSettings,
+    pub web: WebSettings,
+}
+
+impl ToolsConfig {
+    /// What the operator says of what lies outside of the workspace.
+    pub fn settings(&self) -> Settings {
+        let (git, docker, web) = (self.git.clone(), self.docker.clone(), self.web.clone());
+        Settings { git, docker, web }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -147,7 +159,8 @@ impl Default for LimitsConfig {
 
 impl Default for ToolsConfig {
     fn default() -> ToolsConfig {
-        ToolsConfig { on_unknown_outcome: OnUnknownOutcome::Ask }
+        let Settings { git, docker, web } = Settings::default();
+        ToolsConfig { on_unknown_outcome: OnUnknownOutcome::Ask, git, docker, web }
     }
 }
 

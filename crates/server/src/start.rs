@@ -95,6 +95,7 @@ pub async fn start(
         memory,
         mailroom: Some(mailroom.clone()),
         charter: charter.clone(),
+        settings: config.tools.settings(),
         environment: environment.clone(),
         isolation: isolation.clone(),
     };

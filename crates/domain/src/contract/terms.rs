@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::id::AgentId;
 use crate::mail::{Draft, Priority};
 use crate::org::{FileScope, Org};
-use crate::policy::scope_components;
+use crate::policy::{is_branch_name, scope_components};
 
 /// As it is kept and shown. A list that was given as one text stays one text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,7 +31,6 @@ pub struct Terms {
 }
 
 const ITEMS_MAX: usize = 50;
-const BRANCH_MAX: usize = 200;
 
 impl Terms {
     /// What a mail of type `contract` says, or what is wrong with it.
@@ -61,8 +60,8 @@ impl Terms {
                 return Err("`deadline` is a time (RFC 3339) or a date".to_owned());
             }
         }
-        if let Some(branch) = &terms.assigned_branch {
-            check_branch(branch)?;
+        if let Some(branch) = terms.assigned_branch.as_ref().filter(|it| !is_branch_name(it)) {
+            return Err(format!("`{branch}` is not the name of a branch"));
         }
         for scope in terms.scopes() {
             check_scope(org, &AgentId::from(&*draft.to), &scope)?;
@@ -118,20 +117,6 @@ fn texts(name: &str, value: &Value) -> Result<Vec<String>, String> {
             .ok_or_else(wrong),
         _ => Err(wrong()),
     }
-}
-
-/// As git has it, and a little stricter: it is never taken for an option or for a range.
-fn check_branch(branch: &str) -> Result<(), String> {
-    let plain = |it: char| it.is_ascii_alphanumeric() || "-_./+".contains(it);
-    let well = branch.len() <= BRANCH_MAX
-        && branch.starts_with(|it: char| it.is_ascii_alphanumeric())
-        && branch.chars().all(plain)
-        && !branch.contains("..")
-        && !branch.contains("//")
-        && !branch.ends_with(['/', '.'])
-        && !branch.split('/').any(|it| it.starts_with('.') || it.ends_with(".lock"))
-        && branch != "HEAD";
-    if well { Ok(()) } else { Err(format!("`{branch}` is not the name of a branch")) }
 }
 
 /// A contract opens what belongs to nobody, and what its holder has anyway: neither all of the

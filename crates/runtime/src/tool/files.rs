@@ -6,6 +6,7 @@
 
 mod diff;
 mod protected;
+mod reach;
 mod workspace;
 
 use std::sync::Arc;
@@ -17,9 +18,11 @@ use chancery_domain::policy::{Access, Risk};
 use chancery_domain::text::visible_line;
 use serde_json::{Map, Value, json};
 
-use super::{CallContext, Description, Done, Effect, Tool, ToolSpec};
+use super::{CallContext, Caller, Description, Done, Effect, Tool, ToolSpec, Touched};
 
+pub(super) use protected::is_protected;
 pub(crate) use protected::protected;
+pub use reach::{Listed, Reach};
 pub use workspace::{FileError, Workspace};
 
 /// What a model can take in at once, and more than any source file of sense has.
@@ -106,14 +109,14 @@ impl Tool for ReadFile {
         &self.spec
     }
 
-    async fn call(&self, permit: Permit, _: &CallContext) -> Done {
+    async fn call(&self, permit: Permit, context: &CallContext) -> Done {
         let path = text(&permit.call().arguments, "path");
-        let workspace = self.workspace.clone();
-        blocking(move || workspace.read(&path, FILE_BYTES_MAX)).await
+        let reach = Reach::of(&self.workspace, context);
+        blocking(move || reach.read(&path, FILE_BYTES_MAX)).await
     }
 
-    fn touches(&self, call: &Call) -> Vec<(Access, String)> {
-        vec![(Access::Read, text(&call.arguments, "path"))]
+    fn touches(&self, call: &Call, _: Caller<'_>) -> Vec<Touched> {
+        vec![Touched::Path(Access::Read, text(&call.arguments, "path"))]
     }
 
     async fn describe(&self, call: &Call) -> Description {
@@ -128,19 +131,19 @@ impl Tool for WriteFile {
         &self.spec
     }
 
-    async fn call(&self, permit: Permit, _: &CallContext) -> Done {
+    async fn call(&self, permit: Permit, context: &CallContext) -> Done {
         let path = text(&permit.call().arguments, "path");
         let content = text(&permit.call().arguments, "content");
-        let workspace = self.workspace.clone();
+        let reach = Reach::of(&self.workspace, context);
         blocking(move || {
-            workspace.write(&path, content.as_bytes(), FILE_BYTES_MAX)?;
+            reach.write(&path, &content, FILE_BYTES_MAX)?;
             Ok(format!("wrote {} bytes to `{path}`", content.len()))
         })
         .await
     }
 
-    fn touches(&self, call: &Call) -> Vec<(Access, String)> {
-        vec![(Access::Write, text(&call.arguments, "path"))]
+    fn touches(&self, call: &Call, _: Caller<'_>) -> Vec<Touched> {
+        vec![Touched::Path(Access::Write, text(&call.arguments, "path"))]
     }
 
     async fn describe(&self, call: &Call) -> Description {
@@ -162,11 +165,13 @@ fn paths(arguments: &Value) -> Map<String, Value> {
 }
 
 // The schema has made sure that it is there; were it not, an empty path is refused below.
-fn text(arguments: &Value, name: &str) -> String {
+pub(super) fn text(arguments: &Value, name: &str) -> String {
     arguments[name].as_str().unwrap_or_default().to_owned()
 }
 
-async fn blocking(work: impl FnOnce() -> Result<String, FileError> + Send + 'static) -> Done {
+pub(super) async fn blocking(
+    work: impl FnOnce() -> Result<String, FileError> + Send + 'static,
+) -> Done {
     Done::Result(match tokio::task::spawn_blocking(work).await {
         Ok(Ok(text)) => CallResult::ok(text),
         Ok(Err(error)) => CallResult::error(error.code(), error.to_string()),

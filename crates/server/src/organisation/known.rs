@@ -29,7 +29,7 @@ pub const TOOLS: &[(&str, Risk, &[&str])] = &[
     ("prioritize_tasks", Low, &[]),
     ("read_code", Low, &[]),
     ("read_contract", Low, &[]),
-    ("read_file", Low, &[]),
+    ("read_file", Low, &["read_files"]),
     ("read_logs", Low, &[]),
     ("read_reports", Low, &[]),
     ("read_tech_reports", Low, &[]),
@@ -47,7 +47,7 @@ pub const TOOLS: &[(&str, Risk, &[&str])] = &[
     ("update_org_chart", High, &[]),
     ("wait_for_signal", Low, &[]),
     ("web_search", Medium, &[]),
-    ("write_file", Medium, &[]),
+    ("write_file", Medium, &["write_files"]),
     ("write_note", Low, &[]),
     ("write_prd", Low, &[]),
     ("write_report", Low, &[]),
@@ -69,3 +69,18 @@ pub const BUILT_IN: &[&str] = &[
 
 /// Capabilities that the built-in policy speaks of, so that an operator's tool can have them.
 pub const CAPABILITIES: &[&str] = &["deploy", "payment", "send_email", "write_db"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_tool_is_taken_to_be_is_what_it_says_of_itself() {
+        for spec in chancery_runtime::tool::config::specs() {
+            let known = TOOLS.iter().find(|it| it.0 == spec.name);
+            let (_, risk, capabilities) = known.unwrap_or_else(|| panic!("{}", spec.name));
+            assert_eq!(*risk, spec.risk, "{}", spec.name);
+            assert_eq!(*capabilities, spec.capabilities, "{}", spec.name);
+        }
+    }
+}

@@ -127,6 +127,28 @@ impl Store {
         self.query(sql, params, mail).await
     }
 
+    /// The approvals of one deployment to one environment that an agent was sent since a time,
+    /// the newest first.
+    pub async fn deployment_approvals(
+        &self,
+        agent: &str,
+        environment: &str,
+        deployment: &str,
+        since: Timestamp,
+    ) -> Result<Vec<MailRow>, StoreError> {
+        // More than anybody gives in the time that one holds.
+        let sql = format!(
+            "SELECT {COLUMNS} FROM mails WHERE to_agent = $1 AND mail_type = 'deployment_approval' \
+             AND created_at >= $2 ORDER BY created_at DESC, id DESC LIMIT 1000"
+        );
+        let params = vec![Param::Text(storable(agent)), Param::Int(since.as_microsecond())];
+        let names = |it: &MailRow| {
+            it.fields.get("environment").is_some_and(|it| it == environment)
+                && it.fields.get("deployment").is_some_and(|it| it == deployment)
+        };
+        Ok(self.query(sql, params, mail).await?.into_iter().filter(names).collect())
+    }
+
     /// Its recipient has seen it. The first time counts.
     pub async fn mark_read(&self, id: &MailId, at: Timestamp) -> Result<(), StoreError> {
         self.execute(

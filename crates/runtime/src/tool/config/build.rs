@@ -13,14 +13,20 @@ use serde_json::{Value, json};
 
 use super::super::command::{Command, Template};
 use super::super::contract;
+use super::super::desk;
+use super::super::docker::{self, Docker};
 use super::super::files::{ReadFile, Workspace, WriteFile};
+use super::super::git::{self, Git, Remote};
 use super::super::group::{Conclude, EscalateToGroup, ListAvailableGroups};
 use super::super::mail;
 use super::super::mcp::{ConnectError, Endpoint, Server, prefix, resolve};
 use super::super::memory;
 use super::super::process::{Behind, Program};
+use super::super::program;
+use super::super::settings::Settings;
 use super::super::staff::{self, CharterPlace};
 use super::super::wait_for_signal::WaitForSignal;
+use super::super::web;
 use super::super::{Effect, Tool, ToolSpec, Tools};
 use super::{CommandConfig, McpConfig, ToolsConfig};
 use crate::mailroom::Mailroom;
@@ -39,6 +45,8 @@ pub struct Place {
     pub mailroom: Option<Mailroom>,
     /// Who changes the organisation for them.
     pub charter: CharterPlace,
+    /// What the operator says of the world outside.
+    pub settings: Settings,
     /// What `env:NAME` is looked up in, and where `PATH` and `HOME` are taken from.
     pub environment: BTreeMap<String, String>,
     /// What commands are kept behind.
@@ -105,8 +113,12 @@ fn local(config: &ToolsConfig, place: &Place) -> Result<Local, BuildError> {
     let mut tools = Tools::default();
     let mut mistakes = Vec::new();
     let mut warnings = Vec::new();
-    let organisation =
-        writing(config, place, &workspace).filter(|it| !is_stood_for(config, it.spec()));
+    let outside = outside(config, place, &workspace).unwrap_or_else(|mistake| {
+        mistakes.push(mistake);
+        Vec::new()
+    });
+    let organisation = writing(config, place, &workspace).chain(outside);
+    let organisation = organisation.filter(|it| !is_stood_for(config, it.spec()));
     let built_in = built_in(config, &workspace).into_iter().chain(remembering(config, place));
     for tool in built_in.chain(organisation) {
         if let Err(error) = tools.register(tool) {
@@ -136,6 +148,14 @@ fn local(config: &ToolsConfig, place: &Place) -> Result<Local, BuildError> {
 
 /// The tools that are known without asking anybody, each with the schema of its arguments.
 pub fn schemas(config: &ToolsConfig) -> Vec<(String, Value)> {
+    let built_in = specs().filter(|it| !is_stood_for(config, it));
+    let built_in = built_in.map(|it| (it.name, it.parameters));
+    let commands = config.commands.iter().map(|(name, it)| (name.clone(), it.parameters.clone()));
+    built_in.chain(commands).collect()
+}
+
+/// What the tools that are built in say of themselves.
+pub fn specs() -> impl Iterator<Item = ToolSpec> {
     let built_in = [
         ReadFile::spec(),
         WriteFile::spec(),
@@ -145,11 +165,8 @@ pub fn schemas(config: &ToolsConfig) -> Vec<(String, Value)> {
         Conclude::spec(),
     ];
     let organisation = mail::specs().chain(contract::specs()).chain(staff::specs());
-    let organisation = organisation.filter(|it| !is_stood_for(config, it));
-    let built_in = built_in.into_iter().chain(memory::specs()).chain(organisation);
-    let built_in = built_in.map(|it| (it.name, it.parameters));
-    let commands = config.commands.iter().map(|(name, it)| (name.clone(), it.parameters.clone()));
-    built_in.chain(commands).collect()
+    let organisation = organisation.chain(outside_specs());
+    built_in.into_iter().chain(memory::specs()).chain(organisation)
 }
 
 fn built_in(config: &ToolsConfig, workspace: &Arc<Workspace>) -> Vec<Arc<dyn Tool>> {
@@ -195,6 +212,63 @@ fn writing(
     let mails = mails.map(|it| Arc::new(it) as Arc<dyn Tool>);
     let contracts = contracts.map(|it| Arc::new(it) as Arc<dyn Tool>);
     mails.chain(contracts).chain(staff.map(|it| Arc::new(it) as Arc<dyn Tool>))
+}
+
+/// The organisation's tools that work on files, programs and the web.
+fn outside(
+    config: &ToolsConfig,
+    place: &Place,
+    workspace: &Arc<Workspace>,
+) -> Result<Vec<Arc<dyn Tool>>, String> {
+    let changed = |mut spec: ToolSpec| {
+        config.tools.apply(&mut spec);
+        spec
+    };
+    let git = Arc::new(repository(place, workspace.path())?);
+    let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+    tools.extend(desk::tools(workspace, changed).map(|it| Arc::new(it) as Arc<dyn Tool>));
+    tools.extend(git::tools(&git, workspace, changed).map(|it| Arc::new(it) as Arc<dyn Tool>));
+    let docker = Arc::new(docker_here(place, workspace));
+    tools.extend(docker::tools(&docker, changed).map(|it| Arc::new(it) as Arc<dyn Tool>));
+    let (search, read) = web::tools(&place.settings.web, changed)?;
+    tools.extend([Arc::new(search) as Arc<dyn Tool>, Arc::new(read)]);
+    tools.extend(program::tools(changed).map(|it| Arc::new(it) as Arc<dyn Tool>));
+    Ok(tools)
+}
+
+fn outside_specs() -> impl Iterator<Item = ToolSpec> {
+    let reaching = docker::specs().chain(web::specs());
+    desk::specs().chain(git::specs()).chain(program::specs()).chain(reaching)
+}
+
+fn docker_here(place: &Place, workspace: &Arc<Workspace>) -> Docker {
+    // Its own settings name programs too: they are the operator's, never the workspace's.
+    let own = ["HOME", "DOCKER_CONFIG", "DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY", "DOCKER_HOST"];
+    let own =
+        own.iter().filter_map(|it| Some(((*it).to_owned(), place.environment.get(*it)?.clone())));
+    let mut environment: BTreeMap<String, String> = own.collect();
+    environment.insert("PATH".to_owned(), search_path(place));
+    environment.insert("LANG".to_owned(), "C.UTF-8".to_owned());
+    Docker {
+        settings: place.settings.docker.clone(),
+        workspace: workspace.clone(),
+        store: place.mailroom.as_ref().map(|it| it.store().clone()),
+        environment,
+    }
+}
+
+fn repository(place: &Place, workspace: &Path) -> Result<Git, String> {
+    let settings = &place.settings.git;
+    let authorization = settings.authorization.as_ref().map(|value| {
+        resolve("`tools.git.authorization`", value, &place.environment).map_err(|it| it.to_string())
+    });
+    let authorization = authorization.transpose()?;
+    let remote = settings.remote.clone().map(|url| {
+        let over_ssh = url.starts_with("ssh://") || !url.contains("://") && !url.starts_with('/');
+        let home = place.environment.get("HOME").filter(|_| over_ssh).cloned();
+        Remote { url, authorization, home }
+    });
+    Git::new(workspace, &settings.repository, search_path(place), remote)
 }
 
 /// Whether the operator has a command of that name, which is then in its place.
@@ -361,6 +435,7 @@ impl Place {
             memory: None,
             mailroom: None,
             charter: CharterPlace::default(),
+            settings: Settings::default(),
             environment,
             isolation: Isolation::Off,
         }
@@ -383,7 +458,8 @@ mod tests {
 
     /// Those that need no store.
     fn built_in_count() -> usize {
-        schemas(&ToolsConfig::default()).len() - memory::specs().len()
+        let in_store = memory::specs().len() + mail::specs().count();
+        schemas(&ToolsConfig::default()).len() - in_store
     }
 
     #[tokio::test]

@@ -58,6 +58,11 @@ pub(crate) fn protected(path: &Path) -> Option<&'static str> {
     })
 }
 
+/// Whether a path is denied to everyone.
+pub(in super::super) fn is_protected(path: &str) -> bool {
+    protected(Path::new(path)).is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

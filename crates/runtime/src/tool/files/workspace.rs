@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, ResolveFlags, Stat, Uid};
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Stat, Uid};
 use rustix::io::Errno;
 
 use super::protected::protected;
@@ -42,8 +42,24 @@ pub enum FileError {
     TooLarge { path: String, size: u64, limit: usize },
     #[error("`{path}` is not UTF-8 text: the byte at {at} is not")]
     NotText { path: String, at: usize },
+    #[error("`{0}` is part of a repository's own files, which git alone writes")]
+    Repository(String),
+    #[error("{0}")]
+    Scope(String),
+    #[error("`{path}` has more than the {most} files that are taken at once")]
+    TooMany { path: String, most: usize },
+    #[error("there is a `{0}` already")]
+    Exists(String),
     #[error("`{path}`: {source}")]
     Io { path: String, source: io::Error },
+}
+
+/// What is said against touching what a path really leads to, from the workspace on.
+pub(super) type Within<'w> = &'w dyn Fn(&str) -> Result<(), FileError>;
+
+/// Everywhere in the workspace.
+pub(super) fn anywhere(_: &str) -> Result<(), FileError> {
+    Ok(())
 }
 
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
@@ -70,24 +86,22 @@ impl Workspace {
     }
 
     pub fn read(&self, path: &str, limit: usize) -> Result<String, FileError> {
-        check(path)?;
-        // Without NONBLOCK, opening a FIFO would wait for a writer.
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file = self.beneath(path, Path::new(path), flags)?;
-        let stat = rustix::fs::fstat(&file).map_err(|it| failed(path, it))?;
-        regular(path, &stat)?;
-        // A hard link would give a protected file, or one outside, a name that looks harmless.
-        if stat.st_nlink > 1 {
-            return Err(FileError::HardLink(path.to_owned()));
-        }
-        self.check_real_name(path, &file)?;
-        let size = u64::try_from(stat.st_size).unwrap_or_default();
+        self.read_within(path, limit, &anywhere)
+    }
+
+    pub(super) fn read_within(
+        &self,
+        path: &str,
+        limit: usize,
+        within: Within<'_>,
+    ) -> Result<String, FileError> {
+        let (mut file, size) = self.open_file(path, within)?;
         let too_large = |size| FileError::TooLarge { path: path.to_owned(), size, limit };
         if size > limit as u64 {
             return Err(too_large(size));
         }
         let mut bytes = Vec::new();
-        File::from(file)
+        (&mut file)
             .take(limit as u64 + 1)
             .read_to_end(&mut bytes)
             .map_err(|source| FileError::Io { path: path.to_owned(), source })?;
@@ -101,13 +115,45 @@ impl Workspace {
         })
     }
 
+    /// A regular file that has no other name, and how large it is.
+    pub(super) fn open_file(
+        &self,
+        path: &str,
+        within: Within<'_>,
+    ) -> Result<(File, u64), FileError> {
+        check(path)?;
+        // Without NONBLOCK, opening a FIFO would wait for a writer.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = self.beneath(path, Path::new(path), flags)?;
+        let stat = rustix::fs::fstat(&file).map_err(|it| failed(path, it))?;
+        regular(path, &stat)?;
+        // A hard link would give a protected file, or one outside, a name that looks harmless.
+        if stat.st_nlink > 1 {
+            return Err(FileError::HardLink(path.to_owned()));
+        }
+        self.check_real_name(path, &file, within)?;
+        Ok((File::from(file), u64::try_from(stat.st_size).unwrap_or_default()))
+    }
+
     /// Replaces the file as a whole: a reader sees the old content or the new, and after a crash
     /// it is one of the two.
     ///
     /// A hard link is no danger here: the new content goes into a new file that takes over the
     /// name, and the old file, whatever other names it has, is not touched.
     pub fn write(&self, path: &str, content: &[u8], limit: usize) -> Result<(), FileError> {
+        self.write_within(path, content, limit, Over::Any, &anywhere)
+    }
+
+    pub(super) fn write_within(
+        &self,
+        path: &str,
+        content: &[u8],
+        limit: usize,
+        over: Over,
+        within: Within<'_>,
+    ) -> Result<(), FileError> {
         check(path)?;
+        check_repository(path, Path::new(path))?;
         if content.len() > limit {
             let size = content.len() as u64;
             return Err(FileError::TooLarge { path: path.to_owned(), size, limit });
@@ -120,9 +166,12 @@ impl Workspace {
             return Err(not_a_name());
         }
         let name = Path::new(path).file_name().ok_or_else(not_a_name)?;
-        let parent = self.make_parent(path)?;
+        let parent = self.make_parent(path, within)?;
         // The parent may have been reached through a link: check where it really is.
-        self.check_real_name(path, &parent)?;
+        let at = self.real_name(path, &parent)?.join(name);
+        allowed(path, &at)?;
+        check_repository(path, &at)?;
+        within(&at.to_string_lossy())?;
         let there = match rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => None,
             Err(error) => return Err(failed(path, error)),
@@ -131,14 +180,26 @@ impl Workspace {
                     return Err(FileError::Link(path.to_owned()));
                 }
                 regular(path, &stat)?;
+                if over == Over::Nothing {
+                    return Err(FileError::Exists(path.to_owned()));
+                }
                 Some(stat)
             }
         };
-        replace(&parent, name, content, there.as_ref())
-            .map_err(|source| FileError::Io { path: path.to_owned(), source })
+        replace(&parent, name, content, there.as_ref(), over).map_err(|source| {
+            match source.kind() {
+                io::ErrorKind::AlreadyExists => FileError::Exists(path.to_owned()),
+                _ => FileError::Io { path: path.to_owned(), source },
+            }
+        })
     }
 
-    fn beneath(&self, shown: &str, path: &Path, flags: OFlags) -> Result<OwnedFd, FileError> {
+    pub(super) fn beneath(
+        &self,
+        shown: &str,
+        path: &Path,
+        flags: OFlags,
+    ) -> Result<OwnedFd, FileError> {
         let mut outcome = Err(Errno::AGAIN);
         for _ in 0..RACES_MAX {
             outcome = rustix::fs::openat2(
@@ -156,7 +217,7 @@ impl Workspace {
     }
 
     /// Opens the directory that a path's last part is in, and makes what is missing of it.
-    fn make_parent(&self, path: &str) -> Result<OwnedFd, FileError> {
+    fn make_parent(&self, path: &str, within: Within<'_>) -> Result<OwnedFd, FileError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let mut so_far = PathBuf::from(".");
         let mut at = self.beneath(path, &so_far, flags)?;
@@ -164,6 +225,12 @@ impl Workspace {
             so_far.push(part);
             at = match self.beneath(path, &so_far, flags) {
                 Err(FileError::Missing(_)) if matches!(part, Component::Normal(_)) => {
+                    let made = self.real_name(path, &at)?.join(part);
+                    check_repository(path, &made)?;
+                    // On the way that was named; what lies at its end is ruled on there.
+                    if made != so_far.strip_prefix(".").unwrap_or(&so_far) {
+                        within(&made.to_string_lossy())?;
+                    }
                     // One name in a directory that was itself reached from beneath the root:
                     // this cannot land elsewhere, and does not follow a link.
                     match rustix::fs::mkdirat(&at, part.as_os_str(), Mode::from_raw_mode(0o777)) {
@@ -178,9 +245,21 @@ impl Workspace {
         Ok(at)
     }
 
-    /// Refuses what a link gave a harmless name to. Where the kernel does not say what a handle's
-    /// name is (no `/proc`), nothing is opened.
-    fn check_real_name(&self, path: &str, file: &OwnedFd) -> Result<(), FileError> {
+    /// Refuses what a link gave a harmless name to.
+    pub(super) fn check_real_name(
+        &self,
+        path: &str,
+        file: &OwnedFd,
+        within: Within<'_>,
+    ) -> Result<(), FileError> {
+        let real = self.real_name(path, file)?;
+        allowed(path, &real)?;
+        within(&real.to_string_lossy())
+    }
+
+    /// What an open file is called, from the workspace on. Where the kernel does not say what a
+    /// handle's name is (no `/proc`), nothing is opened.
+    pub(super) fn real_name(&self, path: &str, file: &OwnedFd) -> Result<PathBuf, FileError> {
         let name = |fd: i32| std::fs::read_link(format!("/proc/self/fd/{fd}"));
         let io = |source| FileError::Io { path: path.to_owned(), source };
         let root = name(self.root.as_raw_fd()).map_err(io)?;
@@ -189,15 +268,27 @@ impl Workspace {
             return Err(FileError::Outside(path.to_owned()));
         };
         let below = below.to_string_lossy();
-        let below = below.strip_suffix(" (deleted)").unwrap_or(&below);
-        allowed(path, Path::new(below))?;
-        // For a directory, what counts is the name that will be in it.
-        let last = Path::new(path).file_name().unwrap_or_default();
-        allowed(path, &Path::new(below).join(last))
+        Ok(PathBuf::from(below.strip_suffix(" (deleted)").unwrap_or(&below)))
     }
 }
 
-fn check(path: &str) -> Result<(), FileError> {
+/// What may be there already where a file is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Over {
+    Any,
+    Nothing,
+}
+
+/// What git keeps for itself is git's to write: it names programs that git runs.
+fn check_repository(shown: &str, path: &Path) -> Result<(), FileError> {
+    let git = |it: Component<'_>| it.as_os_str().to_string_lossy().to_lowercase() == ".git";
+    if path.components().any(git) {
+        return Err(FileError::Repository(shown.to_owned()));
+    }
+    Ok(())
+}
+
+pub(super) fn check(path: &str) -> Result<(), FileError> {
     let wrong = |why| Err(FileError::Path { path: path.chars().take(256).collect(), why });
     if path.is_empty() {
         return wrong("it is empty");
@@ -246,6 +337,7 @@ fn replace(
     name: &std::ffi::OsStr,
     content: &[u8],
     there: Option<&Stat>,
+    over: Over,
 ) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     // A name that is taken was left by a process that had our id and crashed.
@@ -268,7 +360,13 @@ fn replace(
             Some(stat) => Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(stat.st_mode & 0o777))?),
         })
         .and_then(|()| file.sync_all())
-        .and_then(|()| Ok(rustix::fs::renameat(parent, &temporary, parent, name)?));
+        .and_then(|()| {
+            let flags = match over {
+                Over::Any => RenameFlags::empty(),
+                Over::Nothing => RenameFlags::NOREPLACE,
+            };
+            Ok(rustix::fs::renameat_with(parent, &temporary, parent, name, flags)?)
+        });
     if let Err(error) = written {
         let _ = rustix::fs::unlinkat(parent, &temporary, AtFlags::empty());
         return Err(error);
@@ -300,13 +398,15 @@ impl FileError {
         match self {
             FileError::Path { .. } => "INVALID_PATH",
             FileError::Outside(_) => "OUTSIDE_WORKSPACE",
-            FileError::Protected { .. } => "PROTECTED_FILE",
+            FileError::Protected { .. } | FileError::Repository(_) => "PROTECTED_FILE",
+            FileError::Scope(_) => "PERMISSION_DENIED",
+            FileError::Exists(_) => "EXISTS",
             FileError::Missing(_) => "NOT_FOUND",
             FileError::Directory(_)
             | FileError::Special(_)
             | FileError::Link(_)
             | FileError::HardLink(_) => "NOT_A_FILE",
-            FileError::TooLarge { .. } => "TOO_LARGE",
+            FileError::TooLarge { .. } | FileError::TooMany { .. } => "TOO_LARGE",
             FileError::NotText { .. } => "NOT_TEXT",
             FileError::Io { .. } => "IO_ERROR",
         }

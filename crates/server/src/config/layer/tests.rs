@@ -38,6 +38,24 @@ fn a_flag_beats_the_environment_beats_the_file_beats_the_default() {
 }
 
 #[test]
+fn what_tools_reach_outside_is_the_operators_to_say() {
+    let toml = "[tools]\non_unknown_outcome = \"fail\"\n[tools.git]\nremote = \"/srv/shop.git\"\n\
+                [tools.docker.environments.live]\noptions = [\"--publish\", \"80:80\"]\n\
+                [tools.web]\nallow_private = [\"10.0.0.0/8\"]";
+    let environment = [("CHANCERY_TOOLS__WEB__SEARCH", "https://search.example/search")];
+    let (config, _) = loaded(toml, &environment, "").unwrap();
+    let settings = config.tools.settings();
+    assert_eq!(settings.git.remote.as_deref(), Some("/srv/shop.git"));
+    assert_eq!(settings.git.repository, ".");
+    assert_eq!(settings.docker.environments["live"].options.len(), 2);
+    assert_eq!(settings.docker.production, ["production"]);
+    assert_eq!(settings.web.search.as_deref(), Some("https://search.example/search"));
+    // What is shown of it can be read again.
+    let shown = toml::to_string(&config).unwrap();
+    assert_eq!(loaded(&shown, &[], "").unwrap().0, config);
+}
+
+#[test]
 fn an_unknown_key_is_refused_with_a_suggestion() {
     let error = loaded("databse = \"x\"", &[], "").unwrap_err().to_string();
     assert!(error.contains("unknown field `databse`"), "{error}");
@@ -57,6 +75,8 @@ fn what_cannot_be_meant_is_refused_with_a_sentence() {
         ("[isolation.users]\nfirst = 0", "from 1000 upwards"),
         ("[isolation.limits]\nprocesses = 1", "it is 4 at least"),
         ("[models.m]\nprovider = \"oracle\"", "oracle"),
+        ("[tools.git]\nremotes = \"x\"", "remotes"),
+        ("[tools.docker]\napproval_lasts = \"soon\"", "soon"),
     ] {
         let error = loaded(toml, &[], "").unwrap_err().to_string();
         assert!(error.contains(said), "{toml}: {error}");
