@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use escalation::EscalationConfig;
 pub use layer::{ConfigError, Layers, Origin, load};
-pub use memory::MemoryConfig;
+pub use memory::{EmbeddingsConfig, MemoryConfig};
 pub use model::{ModelConfig, Provider, build_models, describe_models};
 pub use permissions::PermissionsConfig;
 pub use webhook::{WebhookConfig, WebhookFormat};

@@ -5,6 +5,7 @@ use axum::extract::{DefaultBodyLimit, Request};
 use axum::middleware;
 use axum::response::IntoResponse;
 use chancery_runtime::authority::InForce;
+use chancery_runtime::embedding::Memories;
 use chancery_store::Store;
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -27,6 +28,7 @@ use crate::routes::{
 #[derive(Debug, Clone)]
 pub struct App {
     pub store: Store,
+    pub memories: Memories,
     pub authority: InForce,
     pub organisation: Organisation,
     /// On which terms people are asked.

@@ -33,6 +33,7 @@ migrations! {
     8 "0008_orphans";
     9 "0009_memory";
     10 "0010_rates";
+    11 "0011_vectors";
 }
 
 /// The table that says what has been applied; the same text for both databases.

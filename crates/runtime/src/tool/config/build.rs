@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chancery_domain::policy::{Risk, is_glob};
-use chancery_store::Store;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
@@ -20,6 +19,7 @@ use super::super::process::Program;
 use super::super::wait_for_signal::WaitForSignal;
 use super::super::{Effect, Tool, ToolSpec, Tools};
 use super::{CommandConfig, McpConfig, ToolsConfig};
+use crate::embedding::Memories;
 
 /// Where tools work.
 #[derive(Clone)]
@@ -29,7 +29,7 @@ pub struct Place {
     /// the file that names them. Not the workspace, where agents write.
     pub programs: PathBuf,
     /// Where agents remember; without it they do not.
-    pub memory: Option<Store>,
+    pub memory: Option<Memories>,
     /// What `env:NAME` is looked up in, and where `PATH` and `HOME` are taken from.
     pub environment: BTreeMap<String, String>,
 }
@@ -151,12 +151,12 @@ fn built_in(config: &ToolsConfig, workspace: &Arc<Workspace>) -> Vec<Arc<dyn Too
 }
 
 fn remembering(config: &ToolsConfig, place: &Place) -> Vec<Arc<dyn Tool>> {
-    let Some(store) = &place.memory else { return Vec::new() };
+    let Some(memories) = &place.memory else { return Vec::new() };
     let changed = |mut spec: ToolSpec| {
         config.tools.apply(&mut spec);
         spec
     };
-    memory::tools(store, changed).into_iter().map(|it| Arc::new(it) as Arc<dyn Tool>).collect()
+    memory::tools(memories, changed).into_iter().map(|it| Arc::new(it) as Arc<dyn Tool>).collect()
 }
 
 fn command(
