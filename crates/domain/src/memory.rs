@@ -7,6 +7,7 @@ pub mod analyse;
 pub mod deposit;
 pub mod quota;
 pub mod rank;
+pub mod vector;
 
 mod date;
 mod party;

@@ -177,6 +177,10 @@ impl<'a> Journal<'a> {
         }
     }
 
+    pub fn store(&self) -> &Store {
+        self.store
+    }
+
     /// Asks the store, for as long as it takes until it answers.
     pub async fn held<T, F>(&self, ask: impl Fn(Store) -> F) -> Result<T, StoreError>
     where

@@ -10,6 +10,7 @@ pub mod context;
 pub mod courier;
 pub mod deposit;
 pub mod digest;
+pub mod embedding;
 pub mod escalation;
 pub mod gate;
 pub mod journal;
@@ -41,6 +42,8 @@ pub struct Parts {
     pub terms: gate::Terms,
     /// On which terms goals are handed to groups.
     pub escalation: escalation::Terms,
+    /// What texts mean, where somebody can tell.
+    pub embeddings: Option<Arc<embedding::Embeddings>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -8,8 +8,8 @@ pub mod scripted;
 pub mod sse;
 
 mod calls;
-mod exchange;
-mod fault;
+pub(crate) mod exchange;
+pub(crate) mod fault;
 mod secret;
 
 use std::collections::BTreeMap;

@@ -7,6 +7,7 @@ use chancery_domain::memory::Party;
 use chancery_store::memory::{Found, Memory};
 
 use crate::authority::Authority;
+use crate::embedding::{self, Embeddings};
 use crate::journal::{Journal, JournalError};
 
 /// So many preferences are read whatever the goal is, and so much that has to do with it.
@@ -20,6 +21,7 @@ const SEARCH: &str = "memory_search";
 pub async fn recall(
     journal: &mut Journal<'_>,
     authority: &Authority,
+    embeddings: Option<&Embeddings>,
     created: &Created,
     agent: &AgentId,
 ) -> Result<(), JournalError> {
@@ -30,9 +32,10 @@ pub async fn recall(
     }
     let party = Party::of_run(created);
     let (preferences, search) = (&party.preferences(), &party.run_search(None));
+    let question = &embedding::question(journal.store(), embeddings, &created.input).await;
     let wanted = journal.held(|store| async move {
         let wanted = store.memories(preferences, None, PREFERENCES).await?;
-        let found = store.search_memories(search, &created.input, FOUND).await?;
+        let found = store.search_memories(search, question.clone(), FOUND).await?;
         Ok((wanted, found))
     });
     let (wanted, found) = wanted.await?;

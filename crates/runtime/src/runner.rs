@@ -155,7 +155,8 @@ pub async fn drive(
 async fn begin(parts: &Parts, journal: &mut Journal<'_>) -> Result<(), JournalError> {
     let created = journal.context().created().clone();
     journal.record(Started {})?;
-    recall(journal, &parts.authority.get(), &created, &created.agent).await
+    let (authority, embeddings) = (parts.authority.get(), parts.embeddings.as_deref());
+    recall(journal, &authority, embeddings, &created, &created.agent).await
 }
 
 /// What calls were ruled under.

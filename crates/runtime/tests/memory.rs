@@ -62,7 +62,7 @@ struct Hand {
 impl Hand {
     async fn of(store: &Store, created: Created) -> Hand {
         let mut tools = Tools::default();
-        for tool in memory::tools(store, |it| it) {
+        for tool in memory::tools(&store.clone().into(), |it| it) {
             tools.register(Arc::new(tool)).unwrap();
         }
         Hand { tools, run: make(store, created.clone()).await, created }

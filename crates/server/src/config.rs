@@ -24,7 +24,7 @@ pub use escalation::EscalationConfig;
 pub use isolation::{IsolationConfig, IsolationMode};
 pub use layer::{ConfigError, Layers, Origin, load};
 pub use mail::MailConfig;
-pub use memory::MemoryConfig;
+pub use memory::{EmbeddingsConfig, MemoryConfig};
 pub use model::{ModelConfig, Provider, build_models, describe_models};
 pub use permissions::PermissionsConfig;
 pub use webhook::{WebhookConfig, WebhookFormat};

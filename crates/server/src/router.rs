@@ -5,6 +5,7 @@ use axum::extract::{DefaultBodyLimit, Request};
 use axum::middleware;
 use axum::response::IntoResponse;
 use chancery_runtime::authority::InForce;
+use chancery_runtime::embedding::Memories;
 use chancery_runtime::mailroom::Mailroom;
 use chancery_store::Store;
 use tokio_util::sync::CancellationToken;
@@ -28,6 +29,7 @@ use crate::routes::{
 #[derive(Debug, Clone)]
 pub struct App {
     pub store: Store,
+    pub memories: Memories,
     pub authority: InForce,
     pub organisation: Organisation,
     pub mailroom: Mailroom,

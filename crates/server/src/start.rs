@@ -8,6 +8,7 @@ use std::time::Duration;
 use chancery_domain::event::Actor;
 use chancery_runtime::courier::deliver;
 use chancery_runtime::deposit::deposit;
+use chancery_runtime::embedding::{Memories, read_on};
 use chancery_runtime::mailroom::{Mailroom, attend};
 use chancery_runtime::sandbox::Isolation;
 use chancery_runtime::tool::config::{Place, Report};
@@ -25,6 +26,7 @@ use crate::metrics::Metrics;
 use crate::organisation::reload::ChangeError;
 use crate::organisation::{self, Organisation};
 use crate::router::{App, router};
+use crate::routes::runs::ORG;
 use crate::serve::serve;
 use crate::tokens;
 
@@ -68,6 +70,7 @@ pub async fn start(
     let environment = environment.into_iter().collect();
     let bootstrap = tokens::given(&environment)?;
     let models = build_models(config, &environment)?;
+    let embeddings = config.memory.embeddings(&environment)?;
     // What is missing or cannot be used is said before anything is touched.
     config.subscribers("", &environment)?;
     organisation::of(config)?;
@@ -85,7 +88,8 @@ pub async fn start(
     make_private(&config.data)?;
     make_private(&workspace)?;
     let programs = config.org.clone().unwrap_or_else(|| config.data.clone());
-    let memory = Some(store.clone());
+    let memories = Memories { store: store.clone(), embeddings: embeddings.clone() };
+    let memory = Some(memories.clone());
     let charter = CharterPlace::default();
     let mailroom = Mailroom::new(store.clone(), config.mail_terms());
     let isolation = config.isolation(&workspace).await;
@@ -128,6 +132,7 @@ pub async fn start(
         limits: config.run_limits(),
         terms: config.terms(),
         escalation: config.escalation.terms(),
+        embeddings: embeddings.clone(),
     };
     let workers = Workers::start(parts).await?;
     let stop = CancellationToken::new();
@@ -135,9 +140,13 @@ pub async fn start(
     let hold = config.run_limits().lease;
     tokio::spawn(deposit(store.clone(), config.memory.retention(), hold, stop.clone()));
     tokio::spawn(attend(mailroom.clone(), authority.clone(), stop.clone()));
+    if let Some(embeddings) = embeddings {
+        tokio::spawn(read_on(store.clone(), embeddings, ORG.to_owned(), stop.clone()));
+    }
     tokio::spawn(organisation.clone().watch(stop.clone()));
     let app = App {
         store: store.clone(),
+        memories,
         authority,
         organisation,
         mailroom,

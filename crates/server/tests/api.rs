@@ -20,6 +20,8 @@ mod create;
 mod deciding;
 #[path = "api/delegation.rs"]
 mod delegation;
+#[path = "api/embeddings.rs"]
+mod embeddings;
 #[path = "api/escalation.rs"]
 mod escalation;
 #[path = "api/events.rs"]

@@ -5,6 +5,7 @@
 //! The engines' own full text is not used: the terms are ours, so that both databases find the
 //! same, in any language.
 
+mod beside;
 mod deposit;
 mod forget;
 mod load;
@@ -13,6 +14,7 @@ mod row;
 mod search;
 pub(crate) mod session;
 mod terms;
+mod vectors;
 mod write;
 
 use chancery_domain::audit::Entry;
@@ -29,6 +31,7 @@ use crate::{Database, Store, StoreError};
 pub use deposit::Due;
 pub use row::{Memory, Source};
 pub use search::Found;
+pub use vectors::{Meaning, Question, Space, Unread};
 
 /// A memory that is to be.
 #[derive(Debug, Clone, PartialEq)]
@@ -138,11 +141,13 @@ impl Store {
     pub async fn search_memories(
         &self,
         plan: &Plan,
-        question: &str,
+        question: impl Into<Question<'_>>,
         limit: usize,
     ) -> Result<Vec<Found>, StoreError> {
-        let (wall, plan, asked) = (Wall::of(plan), plan.clone(), analyse::query(question));
-        within!(read, self, wall, session => search::search(session, &plan, &asked, limit))
+        let Question { text, meaning } = question.into();
+        let (wall, plan, asked) = (Wall::of(plan), plan.clone(), analyse::query(text));
+        within!(read, self, wall, session =>
+            search::search(session, &plan, &asked, meaning.as_ref(), limit))
     }
 
     /// One memory. What is not within the plan is not there.

@@ -34,6 +34,7 @@ migrations! {
     9 "0009_memory";
     10 "0010_rates";
     11 "0011_mail";
+    12 "0012_vectors";
 }
 
 /// The table that says what has been applied; the same text for both databases.

@@ -75,6 +75,8 @@ on_both! {
         a_groups_search_has_its_blackboard_first
         a_preference_is_found_by_its_mark
         what_was_said_beside_a_match_is_found_with_it
+        neighbours_count_however_many_match
+        a_vector_is_kept_for_a_memory_that_is_there_and_found_in_its_space
         questions_in_two_languages_find_their_answers;
     deposit:
         a_group_run_that_completes_is_due_and_no_other

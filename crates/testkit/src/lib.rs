@@ -2,6 +2,7 @@
 
 pub mod conformance;
 pub mod explore;
+pub mod fake_embeddings;
 pub mod fake_model;
 pub mod mcp_servers;
 mod permit;

@@ -17,7 +17,7 @@ use self::body::{Body, causes, silent};
 use super::fault::Fault;
 use super::secret::Secret;
 use super::sse::{self, Decoder};
-use super::{ModelError, Patience, Reply, Request};
+use super::{ModelError, Patience, Request};
 
 /// A longer pause would outlive the leases and the people that wait for the answer.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
@@ -42,24 +42,26 @@ pub enum SetupError {
 }
 
 /// Puts an answer together, of events or of one document. Made anew for every try.
-pub(super) trait Reading: Send {
+pub(crate) trait Reading: Send {
+    type Whole;
+
     fn event(&mut self, event: &sse::Event) -> Result<Progress, Fault>;
     fn document(&mut self, document: &Value) -> Result<(), Fault>;
     /// Whether all was said, though the stream may go on.
     fn is_complete(&self) -> bool;
     /// Only called when complete.
-    fn reply(self) -> Result<Reply, Fault>;
+    fn whole(self) -> Result<Self::Whole, Fault>;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(crate) enum Progress {
     More,
     Done,
 }
 
 /// The way to one model.
 #[derive(Debug)]
-pub(super) struct Exchange {
+pub(crate) struct Exchange {
     client: Client,
     /// As our configuration names it.
     model: String,
@@ -71,7 +73,7 @@ pub(super) struct Exchange {
 impl Exchange {
     /// The headers go with every request; one with the key in it is marked as sensitive by who
     /// made it.
-    pub(super) fn new(
+    pub(crate) fn new(
         model: &str,
         url: &str,
         headers: HeaderMap,
@@ -91,13 +93,14 @@ impl Exchange {
         Ok(Exchange { client, model: model.to_owned(), url, key, patience })
     }
 
-    /// Asks until there is an answer, a refusal, or no patience left.
-    pub(super) async fn ask<R: Reading>(
+    /// Asks until there is an answer, a refusal, or no patience left. Without a request it is the
+    /// system itself that asks.
+    pub(crate) async fn ask<R: Reading>(
         &self,
-        request: &Request<'_>,
+        request: Option<&Request<'_>>,
         body: &Value,
         reading: impl Fn() -> R,
-    ) -> Result<Reply, ModelError> {
+    ) -> Result<R::Whole, ModelError> {
         let headers = attribution(request);
         let body = Bytes::from(body.to_string());
         let mut pauses = ExponentialBuilder::new()
@@ -127,10 +130,11 @@ impl Exchange {
             match pauses.next().map(|it| pause(it, retry_after)) {
                 Some(pause) if started.elapsed().saturating_add(pause) < self.patience.whole => {
                     tracing::warn!(
-                        run.id = %request.run,
+                        run.id = request.map(|it| tracing::field::display(it.run)),
                         model = self.model,
                         tries,
-                        "Model `{}` did not answer, trying again in {pause:?}", self.model,
+                        "Model `{}` did not answer, trying again in {pause:?}",
+                        self.model,
                     );
                     sleep(pause).await;
                 }
@@ -144,7 +148,7 @@ impl Exchange {
         headers: HeaderMap,
         body: Bytes,
         reading: R,
-    ) -> Result<Reply, Fault> {
+    ) -> Result<R::Whole, Fault> {
         let sent = Instant::now();
         let send = self.client.post(self.url.clone()).headers(headers).body(body).send();
         let response = match timeout(self.patience.first_byte, send).await {
@@ -213,13 +217,13 @@ fn pause(backoff: Duration, retry_after: Option<Duration>) -> Duration {
 }
 
 /// Who asks, for a gateway in between that attributes cost.
-fn attribution(request: &Request<'_>) -> HeaderMap {
+fn attribution(request: Option<&Request<'_>>) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    let run = request.run.to_string();
-    for (name, value) in
-        [("x-chancery-run", run.as_str()), ("x-chancery-agent", request.agent.as_str())]
-    {
-        if let Ok(value) = HeaderValue::from_str(&percent_encoded(value)) {
+    let named = request.map(|it| {
+        [("x-chancery-run", it.run.to_string()), ("x-chancery-agent", it.agent.to_string())]
+    });
+    for (name, value) in named.into_iter().flatten() {
+        if let Ok(value) = HeaderValue::from_str(&percent_encoded(&value)) {
             headers.insert(name, value);
         }
     }
@@ -238,14 +242,14 @@ fn percent_encoded(name: &str) -> String {
     })
 }
 
-async fn read_stream<R: Reading>(mut body: Body, mut reading: R) -> Result<Reply, Fault> {
+async fn read_stream<R: Reading>(mut body: Body, mut reading: R) -> Result<R::Whole, Fault> {
     let mut decoder = Decoder::new(EVENT_MAX);
     loop {
         let bytes = match body.next().await {
             Ok(Some(bytes)) => bytes,
             // Nothing is lost when only the farewell is missing.
             Ok(None) | Err(Fault::Passing { .. }) if reading.is_complete() => {
-                return reading.reply();
+                return reading.whole();
             }
             Ok(None) => return Err(Fault::passing("the stream ended before the answer did")),
             Err(fault) => return Err(fault),
@@ -254,13 +258,13 @@ async fn read_stream<R: Reading>(mut body: Body, mut reading: R) -> Result<Reply
         while let Some(event) = decoder.next_event()? {
             if reading.event(&event)? == Progress::Done {
                 let _ = timeout(FAREWELL, body.next()).await;
-                return reading.reply();
+                return reading.whole();
             }
         }
     }
 }
 
-async fn read_document<R: Reading>(mut body: Body, mut reading: R) -> Result<Reply, Fault> {
+async fn read_document<R: Reading>(mut body: Body, mut reading: R) -> Result<R::Whole, Fault> {
     let mut bytes = Vec::new();
     while let Some(more) = body.next().await? {
         bytes.extend_from_slice(&more);
@@ -270,7 +274,7 @@ async fn read_document<R: Reading>(mut body: Body, mut reading: R) -> Result<Rep
     }
     let document = serde_json::from_slice(&bytes).map_err(|it| unreadable(&it, &bytes))?;
     reading.document(&document)?;
-    reading.reply()
+    reading.whole()
 }
 
 /// For a piece of an answer that is not the JSON that it should be.
@@ -281,7 +285,7 @@ pub(super) fn unreadable(error: &serde_json::Error, piece: &[u8]) -> Fault {
 }
 
 /// A header with the key in it, which no log will show.
-pub(super) fn key_header(model: &str, text: &str) -> Result<HeaderValue, SetupError> {
+pub(crate) fn key_header(model: &str, text: &str) -> Result<HeaderValue, SetupError> {
     let mut value =
         HeaderValue::from_str(text).map_err(|_| SetupError::Key { model: model.to_owned() })?;
     value.set_sensitive(true);

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::sse::SseError;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// It may pass by itself.
     Passing {
         detail: String,
@@ -39,7 +39,7 @@ impl Fault {
 
     /// An `error` object where an answer should be. The request had been accepted, so whatever
     /// is not known to be its fault is taken for an accident of the far side.
-    pub(super) fn of_error(error: &Value) -> Fault {
+    pub(crate) fn of_error(error: &Value) -> Fault {
         let detail = words(error);
         let code = error.get("code").and_then(Value::as_u64);
         let named = |key| error.get(key).and_then(Value::as_str);

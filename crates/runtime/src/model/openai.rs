@@ -53,7 +53,7 @@ impl Model for OpenAi {
     async fn generate(&self, request: Request<'_>) -> Result<Reply, ModelError> {
         let body = body(&self.config, &request);
         let reading = || Answer::new(&self.config.model, request.messages);
-        self.exchange.ask(&request, &body, reading).await
+        self.exchange.ask(Some(&request), &body, reading).await
     }
 }
 

@@ -8,7 +8,7 @@ pub struct Secret(String);
 
 impl Secret {
     /// For the one header that it belongs into.
-    pub(super) fn reveal(&self) -> &str {
+    pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
 

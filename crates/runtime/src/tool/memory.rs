@@ -11,12 +11,12 @@ use chancery_domain::batch::Permit;
 use chancery_domain::event::{Actor, CallResult};
 use chancery_domain::memory::{EpisodeKind, Home, MemoryKind, Party, Refusal};
 use chancery_domain::policy::Risk;
-use chancery_store::Store;
 use chancery_store::memory::{NewMemory, Provenance};
 use serde_json::{Map, Value, json};
 
 use super::{CallContext, Done, Effect, Tool, ToolSpec};
 use crate::clock;
+use crate::embedding::Memories;
 
 /// A memory is a note and not a document, in characters.
 pub const CONTENT_MAX: usize = 16_000;
@@ -37,7 +37,7 @@ enum What {
 #[derive(Debug)]
 pub struct MemoryTool {
     spec: ToolSpec,
-    store: Store,
+    memories: Memories,
     what: What,
 }
 
@@ -47,10 +47,10 @@ pub fn specs() -> [ToolSpec; 3] {
 }
 
 /// All three, each with what the operator says about it.
-pub fn tools(store: &Store, changed: impl Fn(ToolSpec) -> ToolSpec) -> [MemoryTool; 3] {
+pub fn tools(memories: &Memories, changed: impl Fn(ToolSpec) -> ToolSpec) -> [MemoryTool; 3] {
     [What::Write, What::Search, What::Record].map(|what| MemoryTool {
         spec: changed(spec(what)),
-        store: store.clone(),
+        memories: memories.clone(),
         what,
     })
 }
@@ -178,12 +178,12 @@ impl MemoryTool {
         let kind = given["type"].as_str().and_then(MemoryKind::parse);
         let limit = given["limit"].as_u64().map_or(RESULTS, |it| it as usize).min(RESULTS_MAX);
         let query = given["query"].as_str().unwrap_or_default();
-        let found = self.store.search_memories(&party.run_search(kind), query, limit).await;
+        let found = self.memories.search(&party.run_search(kind), query, limit).await;
         found.map(|it| answer::found(&it)).map_err(|it| unavailable(&it))
     }
 
     async fn keep(&self, home: &Home, new: NewMemory) -> Answer {
-        match self.store.write_memory(home, new).await {
+        match self.memories.store.write_memory(home, new).await {
             Ok(Ok(written)) => Ok(answer::written(written)),
             Ok(Err(refusal)) => Err(CallResult::error("NOT_FOUND", refusal.to_string())),
             Err(error) => Err(unavailable(&error)),

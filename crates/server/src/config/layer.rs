@@ -282,6 +282,9 @@ fn check_ranges(config: &Config) -> Result<(), ConfigError> {
         let retries = model.retries.unwrap_or(0).into();
         ranges.push((format!("models.{name}.retries"), retries, 0, 100));
     }
+    if let Some(dimensions) = config.memory.embeddings.as_ref().and_then(|it| it.dimensions) {
+        ranges.push(("memory.embeddings.dimensions".to_owned(), dimensions.into(), 1, 16_384));
+    }
     match ranges.into_iter().find(|(_, value, low, high)| value < low || value > high) {
         None => Ok(()),
         Some((key, value, low, high)) => Err(ConfigError::Meaning(format!(

@@ -159,7 +159,7 @@ pub async fn search(
     };
     let limit = params.limit.map_or(RESULTS, |it| it as usize).clamp(1, RESULTS_MAX);
     let plan = party.search(mode, asked)?;
-    let found = app.store.search_memories(&plan, &params.q, limit).await?;
+    let found = app.memories.search(&plan, &params.q, limit).await?;
     let items = found.into_iter().map(view::memory::found).collect();
     Ok(Json(Page { items, next_cursor: None }))
 }

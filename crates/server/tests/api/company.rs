@@ -77,16 +77,22 @@ fn acts(seen: &Seen) -> Behaviour {
         ("qa_worker", step) => [
             ("read_contract", json!({"id": contract(0)})),
             ("run_test", json!({})),
-            ("write_verdict", json!({"contract_ref": contract(1), "verdict": "PASS",
-                "summary": "The test passes."})),
+            (
+                "write_verdict",
+                json!({"contract_ref": contract(1), "verdict": "PASS",
+                "summary": "The test passes."}),
+            ),
         ]
         .get(step)
         .cloned(),
         ("devops_worker", step) if is("contract") => [
             ("read_contract", json!({"id": contract(0)})),
             ("docker_deploy", json!({"environment": "production", "deployment": IMAGE})),
-            ("send_mail", json!({"to": "it_manager", "type": "approval_request",
-                "subject": "Deploy", "body": IMAGE})),
+            (
+                "send_mail",
+                json!({"to": "it_manager", "type": "approval_request",
+                "subject": "Deploy", "body": IMAGE}),
+            ),
         ]
         .get(step)
         .cloned(),
@@ -202,18 +208,20 @@ async fn a_company_ships_a_change_from_the_boards_sentence_to_the_deployment(on:
     let story = told(&lin, top).await;
     let manager = &story["children"][0];
     assert_eq!((&manager["from"], &manager["to"]), (&json!("ceo"), &json!("it_manager")));
-    let manager = lin.get(&format!("/api/contracts/{}", manager["id"].as_str().unwrap())).await.json();
+    let manager =
+        lin.get(&format!("/api/contracts/{}", manager["id"].as_str().unwrap())).await.json();
     assert_eq!(manager["state"], "in_progress");
     let of = |to: &str| {
         let found = manager["children"].as_array().unwrap().iter().find(|it| it["to"] == to);
         found.unwrap_or_else(|| panic!("no contract of {to}: {manager}")).clone()
     };
-    let built = lin.get(&format!("/api/contracts/{}", of("backend_worker")["id"].as_str().unwrap()));
-    let built = built.await.json();
+    let built = told(&lin, of("backend_worker")["id"].as_str().unwrap()).await;
     assert_eq!(built["state"], "passed");
-    let steps: Vec<_> = built["history"].as_array().unwrap().iter().map(|it| it["to"].clone()).collect();
+    let steps: Vec<_> =
+        built["history"].as_array().unwrap().iter().map(|it| it["to"].clone()).collect();
     assert_eq!(json!(steps), json!(["accepted", "in_progress", "review", "passed"]));
-    let kinds: Vec<_> = built["mails"].as_array().unwrap().iter().map(|it| it["type"].clone()).collect();
+    let kinds: Vec<_> =
+        built["mails"].as_array().unwrap().iter().map(|it| it["type"].clone()).collect();
     assert_eq!(json!(kinds), json!(["contract", "report", "verdict"]));
 }
 

@@ -4,17 +4,16 @@
 use std::collections::{HashMap, HashSet};
 
 use chancery_domain::memory::quota::quotas;
-use chancery_domain::memory::rank::{
-    NEIGHBOUR, Posting, Scored, Scores, Weights, beside, best, newer_first,
-};
+use chancery_domain::memory::rank::{Posting, Scored, Scores, Weights, best, newer_first};
+use chancery_domain::memory::vector::{Nearest, fused};
 use chancery_domain::memory::{MemoryKind, Plan};
 
 use super::reach::{ReachedTier, reach};
 use super::row::{self, Memory};
 use super::session::Session;
-use super::{marks, padded, terms};
+use super::vectors::{Meaning, nearest};
+use super::{beside, terms};
 use crate::StoreError;
-use crate::sql::Param;
 
 /// One result of a search.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +25,8 @@ pub struct Found {
     pub score: f64,
     /// The terms of the question that it has; empty where it only stands beside what has them.
     pub terms: Vec<String>,
+    /// How near it is in meaning, from nought to one, where somebody could tell.
+    pub nearness: Option<f64>,
 }
 
 /// A reason names so many terms; the others are left out.
@@ -37,26 +38,26 @@ impl Found {
         // Dates are terms that nobody wrote like that.
         let shown = self.terms.iter().map(|it| it.trim_start_matches('@'));
         let shown: Vec<String> = shown.take(TERMS_SHOWN).map(|it| format!("`{it}`")).collect();
-        match shown.is_empty() {
-            true => "stands beside what matches".to_owned(),
-            false => format!("matches {}", shown.join(", ")),
+        match (shown.is_empty(), self.nearness) {
+            (true, None) => "stands beside what matches".to_owned(),
+            (true, Some(_)) => "is near in meaning".to_owned(),
+            (false, _) => format!("matches {}", shown.join(", ")),
         }
     }
 }
 
-/// So many are looked at for what stands beside them: first a few, then all that can matter. What
-/// scores less than so many others is not brought to the top by its neighbours.
-const BESIDE_MIN: usize = 64;
-const BESIDE_MAX: usize = 256;
+/// So many of each signal are weighed against each other.
+const FUSED: usize = 100;
 
 pub(super) async fn search(
     session: &impl Session,
     plan: &Plan,
     asked: &[String],
+    meaning: Option<&Meaning>,
     limit: usize,
 ) -> Result<Vec<Found>, StoreError> {
     let reach = reach(session, plan).await?;
-    if asked.is_empty() || limit == 0 {
+    if (asked.is_empty() && meaning.is_none()) || limit == 0 {
         return Ok(Vec::new());
     }
     let keys: Vec<Vec<u8>> = reach
@@ -65,18 +66,32 @@ pub(super) async fn search(
         .collect();
     let lists = session.postings(&keys).await?;
     // By partition, then by term.
-    let of_partitions: Vec<&[Vec<Posting>]> = lists.chunks(asked.len()).collect();
+    let of_partitions: Vec<&[Vec<Posting>]> = match asked.len() {
+        0 => reach.partitions().map(|_| &[][..]).collect(),
+        terms => lists.chunks(terms).collect(),
+    };
     let having = (0..asked.len())
         .map(|term| of_partitions.iter().map(|lists| lists[term].len() as u64).sum::<u64>());
     let weights = Weights::new(reach.corpus(), having);
 
-    let mut tiers = Vec::new();
+    let (mut tiers, mut near) = (Vec::new(), HashMap::new());
     let mut rest = &of_partitions[..];
     for tier in &reach.tiers {
         let (own, others) = rest.split_at(tier.partitions.len());
         rest = others;
         // A copy and its original count once, so that some may fall away.
-        tiers.push(ranked(session, tier, own, &weights, limit.saturating_mul(2)).await?);
+        let wanted = limit.saturating_mul(2);
+        let close = match meaning {
+            Some(meaning) => nearest(session, tier, meaning, wanted.max(FUSED)).await?,
+            None => Nearest::default(),
+        };
+        if close.found.is_empty() {
+            tiers.push(ranked(session, tier, own, &weights, wanted).await?);
+            continue;
+        }
+        let lexical = ranked(session, tier, own, &weights, wanted.max(FUSED)).await?;
+        tiers.push(fused(&lexical, &close, wanted));
+        near.extend(close.found.into_iter().map(|it| (it.doc, it.score)));
     }
     let docs: Vec<i64> = tiers.iter().flatten().map(|it| it.doc).collect();
     let rows = row::by_docs(session, &docs).await?;
@@ -100,6 +115,7 @@ pub(super) async fn search(
                 tier_name: reach.tiers[place].name,
                 score: it.score,
                 terms: matched.get(&it.doc).cloned().unwrap_or_default(),
+                nearness: near.get(&it.doc).copied(),
             });
         }
     }
@@ -125,52 +141,8 @@ async fn ranked(
         }
     }
     let mut found = best(others, limit);
-    found.extend(with_neighbours(session, &episodic, limit).await?);
+    found.extend(beside::with_neighbours(session, tier, &episodic, limit).await?);
     Ok(best(found.into_iter().map(|it| (it.doc, it.score)), limit))
-}
-
-/// The best episodes, each with its share of what was said beside it.
-async fn with_neighbours(
-    session: &impl Session,
-    scores: &Scores,
-    limit: usize,
-) -> Result<Vec<Scored>, StoreError> {
-    let mut wide = BESIDE_MIN.max(limit);
-    loop {
-        let candidates = best(scores.iter().map(|(doc, score)| (*doc, *score)), wide);
-        let pairs = neighbours(session, &candidates).await?;
-        let found = best(beside(scores, &candidates, &pairs), limit);
-        let reachable = candidates.last().map_or(0.0, |it| it.score * (1.0 + NEIGHBOUR));
-        let enough = found.len() == limit && found.last().is_some_and(|it| it.score >= reachable);
-        if enough || candidates.len() < wide || wide >= BESIDE_MAX {
-            return Ok(found);
-        }
-        wide = BESIDE_MAX;
-    }
-}
-
-/// Who stands beside whom, both ways: the memories before and after in the same run.
-async fn neighbours(
-    session: &impl Session,
-    candidates: &[Scored],
-) -> Result<Vec<(i64, i64)>, StoreError> {
-    let mut pairs = Vec::new();
-    for some in candidates.chunks(256) {
-        let docs: Vec<i64> = some.iter().map(|it| it.doc).collect();
-        let docs = padded(&docs);
-        let sql = format!(
-            "SELECT m.doc, n.doc FROM memories m JOIN memories n ON n.run_id = m.run_id
-               AND n.seq BETWEEN m.seq - 1 AND m.seq + 1 AND n.partition_id = m.partition_id
-               AND n.doc <> m.doc AND n.superseded_by IS NULL
-             WHERE m.doc IN ({})",
-            marks(1, docs.len())
-        );
-        let params = docs.into_iter().map(Param::Int).collect();
-        pairs.extend(session.rows(&sql, params, |row| Ok((row.int(0)?, row.int(1)?))).await?);
-    }
-    let back: Vec<(i64, i64)> = pairs.iter().map(|(one, other)| (*other, *one)).collect();
-    pairs.extend(back);
-    Ok(pairs)
 }
 
 /// Leaves out of later tiers what an earlier one has as its original, or as its copy.

@@ -6,12 +6,13 @@
 //! row-level security holds it to that.
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 
 use chancery_domain::memory::rank::Posting;
 use deadpool_postgres::Transaction;
-use futures_util::FutureExt as _;
 use futures_util::future::try_join_all;
+use futures_util::{FutureExt as _, StreamExt as _};
 use rusqlite::Connection;
 use tokio_postgres::types::ToSql;
 
@@ -77,6 +78,15 @@ pub(crate) trait Session {
 
     /// What is kept under each key.
     async fn postings(&self, keys: &[Vec<u8>]) -> Result<Vec<Vec<Posting>>, StoreError>;
+
+    /// Shows the vectors of a partition in a space that have so many bytes, one after the other.
+    async fn vectors(
+        &self,
+        partition: u32,
+        space: i64,
+        length: usize,
+        each: &mut (dyn FnMut(i64, &[u8]) + Send),
+    ) -> Result<(), StoreError>;
 
     async fn index(&self, lines: &[(i64, Line)]) -> Result<(), StoreError>;
 
@@ -158,6 +168,23 @@ impl Session for Local<'_> {
             lists.push(list);
         }
         Ok(lists)
+    }
+
+    async fn vectors(
+        &self,
+        partition: u32,
+        space: i64,
+        length: usize,
+        each: &mut (dyn FnMut(i64, &[u8]) + Send),
+    ) -> Result<(), StoreError> {
+        let sql = "SELECT doc, v FROM memory_vectors WHERE partition_id = ?1 AND space = ?2
+            AND length(v) = ?3";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query((partition, space, length as i64))?;
+        while let Some(row) = rows.next()? {
+            each(row.get(0)?, row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?);
+        }
+        Ok(())
     }
 
     async fn index(&self, lines: &[(i64, Line)]) -> Result<(), StoreError> {
@@ -262,6 +289,31 @@ impl Session for Remote<'_> {
             }
         }
         Ok(lists)
+    }
+
+    async fn vectors(
+        &self,
+        partition: u32,
+        space: i64,
+        length: usize,
+        each: &mut (dyn FnMut(i64, &[u8]) + Send),
+    ) -> Result<(), StoreError> {
+        // Many in a row of the answer, for a row costs more than a vector.
+        let sql = "SELECT array_agg(doc ORDER BY doc), string_agg(v, '' ORDER BY doc)
+            FROM memory_vectors WHERE partition_id = $1 AND space = $2 AND length(v) = $3
+            GROUP BY doc >> 12";
+        let statement = self.0.prepare_cached(sql).await?;
+        let bytes = i32::try_from(length).unwrap_or(i32::MAX);
+        let params: [&(dyn ToSql + Sync); 3] = [&i64::from(partition), &space, &bytes];
+        let mut rows = pin!(self.0.query_raw(&statement, params).await?);
+        while let Some(row) = rows.next().await {
+            let row = row?;
+            let (docs, all): (Vec<i64>, &[u8]) = (row.try_get(0)?, row.try_get(1)?);
+            for (doc, vector) in docs.into_iter().zip(all.chunks_exact(length.max(1))) {
+                each(doc, vector);
+            }
+        }
+        Ok(())
     }
 
     async fn index(&self, lines: &[(i64, Line)]) -> Result<(), StoreError> {

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::reach::{COLUMNS, Interned, interned, reach};
 use super::row::{self, MemoryRow};
 use super::session::{Line, Session};
-use super::{NewMemory, WriteRefusal, Written, marks, terms};
+use super::{NewMemory, WriteRefusal, Written, marks, terms, vectors};
 use crate::StoreError;
 use crate::sql::Param;
 
@@ -258,6 +258,7 @@ pub(super) async fn unindex(session: &impl Session, row: &MemoryRow) -> Result<(
             .execute(sql, vec![Param::Bytes(from), Param::Bytes(next), Param::Int(row.doc)])
             .await?;
     }
+    vectors::remove(session, row.partition_id, row.doc).await?;
     count(session, row.partition_id, -1, -row.length).await
 }
 

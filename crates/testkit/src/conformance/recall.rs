@@ -1,6 +1,9 @@
 //! What is found of what is remembered: tiers in their order, neighbours, two languages.
 
+use chancery_domain::memory::vector::Vector;
 use chancery_domain::memory::{MemoryKind, Scope};
+use chancery_runtime::clock;
+use chancery_store::memory::{Meaning, Question};
 
 use super::memory::*;
 use super::{Created, Home, make};
@@ -104,6 +107,66 @@ pub async fn what_was_said_beside_a_match_is_found_with_it(place: &Home) {
     assert_eq!(found_[0], "which painters do you like?");
     assert!(found_.contains(&"Leonardo and Raphael".to_owned()), "{found_:?}");
     assert!(!found_.contains(&"unrelated".to_owned()), "{found_:?}");
+}
+
+/// Where hundreds match alike, those that stand beside a match come first, however old they are.
+pub async fn neighbours_count_however_many_match(place: &Home) {
+    let store = place.open().await;
+    let run = make(&store, lins()).await;
+    let own = of_run(&lins()).run_home(MemoryKind::Episodic, false).unwrap();
+    for (n, text) in ["lantern first", "lantern second"].into_iter().enumerate() {
+        write(&store, &own, of_call(run, &n.to_string(), memory(text))).await;
+    }
+    let alone = (0..700).map(|n| memory(&format!("lantern number{n}"))).collect();
+    store.load_memories(&own, alone).await.unwrap();
+    let mut found_ = texts(&store, &of_run(&lins()).run_search(None), "lantern").await;
+    found_[..2].sort_unstable();
+    assert_eq!(found_[..2], ["lantern first", "lantern second"]);
+}
+
+/// A vector finds what it is near to, of its own space, until the memory is gone.
+pub async fn a_vector_is_kept_for_a_memory_that_is_there_and_found_in_its_space(place: &Home) {
+    let store = place.open().await;
+    let space = store.vector_space("one").await.unwrap();
+    let other = store.vector_space("other").await.unwrap();
+    assert_eq!(store.vector_space("one").await.unwrap(), space);
+    let ids = ["near", "far", "gone"].map(memory);
+    for new in &ids {
+        write(&store, &knowledge(), new.clone()).await;
+    }
+    let unread = store.unread_memories("acme", space, 10).await.unwrap();
+    assert_eq!(unread.len(), 3);
+    assert_eq!(store.unread_memories("acme", space, 2).await.unwrap().len(), 2);
+    assert_eq!(store.unread_memories("others", space, 10).await.unwrap(), []);
+    // Forgotten while somebody looks at it.
+    let gone = ids[2].id;
+    assert!(store.forget_memory(&everything(&lin()), gone, entry(), clock::now()).await.unwrap());
+    let read = unread.into_iter().map(|it| {
+        let said = if it.content == "far" { [0.1, 1.0] } else { [1.0, 0.1] };
+        (it, Vector::of(&said))
+    });
+    store.keep_vectors("acme", space, read.collect()).await.unwrap();
+    assert_eq!(store.unread_memories("acme", space, 10).await.unwrap(), []);
+    assert_eq!(store.unread_memories("acme", other, 10).await.unwrap().len(), 2);
+    let vector = Vector::of(&[1.0, 0.0]).unwrap();
+    let plan = flat(&lin());
+    let search = async |space, text| {
+        let meaning = Some(Meaning { space, vector: vector.clone() });
+        let question = Question { text, meaning };
+        let found = store.search_memories(&plan, question, 10).await.unwrap();
+        found.into_iter().map(|it| it.memory.content).collect::<Vec<_>>()
+    };
+    assert_eq!(search(space, "something").await, ["near", "far"]);
+    assert_eq!(search(space, "").await, ["near", "far"]);
+    assert_eq!(search(other, "something").await, [""; 0]);
+    // Words and meaning have the same weight: of two that are each the best by one, the newer.
+    assert_eq!(search(space, "far").await, ["far", "near"]);
+    // A text that is not to be had in vectors is looked at once, too.
+    let none: Vec<_> = store.unread_memories("acme", other, 10).await.unwrap();
+    let none = none.into_iter().map(|it| (it, None)).collect();
+    store.keep_vectors("acme", other, none).await.unwrap();
+    assert_eq!(store.unread_memories("acme", other, 10).await.unwrap(), []);
+    assert_eq!(search(space, "something").await, [""; 0], "a memory is in one space at a time");
 }
 
 /// A conversation in two languages, and what is asked about it.

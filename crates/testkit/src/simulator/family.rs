@@ -233,6 +233,7 @@ impl Game<'_> {
             },
             terms: Default::default(),
             escalation: Default::default(),
+            embeddings: None,
         }
     }
 

@@ -167,6 +167,7 @@ pub fn parts(world: &Arc<World>, store: &Store, fuse: &Fuse, scenario: &Scenario
             ..Terms::default()
         },
         escalation: Default::default(),
+        embeddings: None,
     }
 }
 

@@ -60,6 +60,7 @@ impl Load {
             limits: Limits { concurrency, ..Limits::default() },
             terms: Terms::default(),
             escalation: Default::default(),
+            embeddings: None,
         };
         let workers = Workers::start(parts).await?;
         Ok(Load { store, workers, model })

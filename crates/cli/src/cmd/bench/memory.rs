@@ -6,12 +6,15 @@ mod speed;
 use std::path::PathBuf;
 
 use chancery_runtime::clock;
+use chancery_runtime::embedding::Memories;
 use chancery_store::{Location, Store};
 use serde::Serialize;
+use toml::Table;
 
 use crate::Global;
 use crate::outcome::Outcome;
 use crate::output;
+use crate::server::{environment, settings};
 
 #[derive(Debug, Clone, clap::Args)]
 pub struct MemoryArgs {
@@ -44,8 +47,11 @@ pub async fn run(global: &Global, args: &MemoryArgs) -> anyhow::Result<Outcome> 
         Some(url) => Location::Postgres(url.clone()),
         None => Location::Sqlite(dir.clone()),
     };
+    let (config, _) = settings(global, Table::new())?;
+    let embeddings = config.memory.embeddings(&environment().collect())?;
     let store = Store::open(&location, clock::new_worker_id()).await?;
-    let measured = measure(global, args, &store, &dir).await;
+    let memories = Memories { store: store.clone(), embeddings };
+    let measured = measure(global, args, &memories, &dir).await;
     store.close().await;
     if dir.exists() {
         std::fs::remove_dir_all(&dir)?;
@@ -60,7 +66,7 @@ pub async fn run(global: &Global, args: &MemoryArgs) -> anyhow::Result<Outcome> 
 async fn measure(
     global: &Global,
     args: &MemoryArgs,
-    store: &Store,
+    memories: &Memories,
     dir: &std::path::Path,
 ) -> anyhow::Result<Vec<Figure>> {
     let mut figures = Vec::new();
@@ -74,10 +80,10 @@ async fn measure(
         Ok(())
     };
     if let Some(sets) = &args.data_set {
-        quality::measure(store, sets, &mut note).await?;
+        quality::measure(memories, sets, &mut note).await?;
     }
     if !args.quality {
-        speed::measure(store, global.database.as_deref(), dir, args, &mut note).await?;
+        speed::measure(&memories.store, global.database.as_deref(), dir, args, &mut note).await?;
     }
     Ok(figures)
 }
@@ -85,4 +91,12 @@ async fn measure(
 /// An organisation that nothing else uses: what was measured before is not in the way.
 fn org_of_its_own(of: &str) -> String {
     format!("bench {of} {}", clock::new_memory_id())
+}
+
+/// A database that others use is left as it was found; a directory of our own goes as a whole.
+async fn tidy_up(store: &Store, org: &str) -> anyhow::Result<()> {
+    if store.is_shared() {
+        store.unload_memories(org).await?;
+    }
+    Ok(())
 }

@@ -93,6 +93,8 @@ impl<'a> Answer<'a> {
 }
 
 impl Reading for Answer<'_> {
+    type Whole = Reply;
+
     fn event(&mut self, event: &sse::Event) -> Result<Progress, Fault> {
         let data: Value = serde_json::from_str(&event.data)
             .map_err(|it| unreadable(&it, event.data.as_bytes()))?;
@@ -128,7 +130,7 @@ impl Reading for Answer<'_> {
         self.done || self.stop_reason.is_some()
     }
 
-    fn reply(self) -> Result<Reply, Fault> {
+    fn whole(self) -> Result<Reply, Fault> {
         if self.text.is_empty() && self.calls.is_empty() {
             match self.stop_reason.as_deref() {
                 Some("refusal") => {

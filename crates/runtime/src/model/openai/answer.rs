@@ -114,6 +114,8 @@ fn call_of<'c>(
 }
 
 impl Reading for Answer<'_> {
+    type Whole = Reply;
+
     fn event(&mut self, event: &sse::Event) -> Result<Progress, Fault> {
         if event.data.trim() == "[DONE]" {
             self.done = true;
@@ -141,7 +143,7 @@ impl Reading for Answer<'_> {
         self.done || self.finish_reason.is_some()
     }
 
-    fn reply(self) -> Result<Reply, Fault> {
+    fn whole(self) -> Result<Reply, Fault> {
         if self.text.is_empty() && self.calls.is_empty() {
             match self.finish_reason.as_deref() {
                 Some("content_filter") => {

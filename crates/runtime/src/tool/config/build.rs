@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chancery_domain::policy::{Risk, is_glob};
-use chancery_store::Store;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
@@ -29,6 +28,7 @@ use super::super::wait_for_signal::WaitForSignal;
 use super::super::web;
 use super::super::{Effect, Tool, ToolSpec, Tools};
 use super::{CommandConfig, McpConfig, ToolsConfig};
+use crate::embedding::Memories;
 use crate::mailroom::Mailroom;
 use crate::sandbox::{Isolation, Walls};
 
@@ -40,7 +40,7 @@ pub struct Place {
     /// the file that names them. Not the workspace, where agents write.
     pub programs: PathBuf,
     /// Where agents remember; without it they do not.
-    pub memory: Option<Store>,
+    pub memory: Option<Memories>,
     /// Where their mail goes; without it they have none.
     pub mailroom: Option<Mailroom>,
     /// Who changes the organisation for them.
@@ -185,12 +185,12 @@ fn built_in(config: &ToolsConfig, workspace: &Arc<Workspace>) -> Vec<Arc<dyn Too
 }
 
 fn remembering(config: &ToolsConfig, place: &Place) -> Vec<Arc<dyn Tool>> {
-    let Some(store) = &place.memory else { return Vec::new() };
+    let Some(memories) = &place.memory else { return Vec::new() };
     let changed = |mut spec: ToolSpec| {
         config.tools.apply(&mut spec);
         spec
     };
-    memory::tools(store, changed).into_iter().map(|it| Arc::new(it) as Arc<dyn Tool>).collect()
+    memory::tools(memories, changed).into_iter().map(|it| Arc::new(it) as Arc<dyn Tool>).collect()
 }
 
 fn writing(

@@ -5,16 +5,16 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use chancery_domain::event::Actor;
-use chancery_domain::id::RunId;
+use chancery_domain::id::{MemoryId, RunId};
 use chancery_domain::memory::{Asked, Home, MemoryKind, Mode, Partition, Party, Scope};
 use chancery_runtime::clock;
-use chancery_store::Store;
-use chancery_store::memory::{NewMemory, Provenance};
+use chancery_runtime::embedding::Memories;
+use chancery_store::memory::{self, NewMemory, Provenance};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use super::{Figure, org_of_its_own};
+use super::{Figure, org_of_its_own, tidy_up};
 
 #[derive(Debug, Deserialize)]
 struct Remembered {
@@ -39,7 +39,7 @@ struct Question {
 const CHUNK: usize = 1000;
 
 pub(super) async fn measure(
-    store: &Store,
+    kept: &Memories,
     sets: &Path,
     note: &mut impl FnMut(Figure) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
@@ -65,11 +65,15 @@ pub(super) async fn measure(
         let Some(of) = of else {
             anyhow::bail!("`{set}.queries.jsonl` has no memories to be asked of");
         };
-        let (five, ten) = recall(store, &set, of, &questions).await?;
-        for (what, value) in [("R@5", five), ("R@10", ten)] {
-            let what = format!("{set}: {what} of {} questions", questions.len());
-            note(Figure { what, value, unit: "%", ratio: None })?;
+        let loaded = load(kept, &set, of).await?;
+        for (how, kept) in ways(kept) {
+            let (five, ten) = recall(&kept, &loaded, &questions).await?;
+            for (what, value) in [("R@5", five), ("R@10", ten)] {
+                let what = format!("{set}: {what} of {} questions{how}", questions.len());
+                note(Figure { what, value, unit: "%", ratio: None })?;
+            }
         }
+        tidy_up(&kept.store, loaded.party.org()).await?;
     }
     Ok(())
 }
@@ -84,13 +88,26 @@ fn read<T: DeserializeOwned>(path: &Path) -> anyhow::Result<Vec<T>> {
         .collect()
 }
 
-/// The averages over all questions, in hundredths.
-async fn recall(
-    store: &Store,
+/// By words alone, and by meaning too where somebody can tell.
+fn ways(kept: &Memories) -> Vec<(&'static str, Memories)> {
+    let mut ways = vec![("", Memories::from(kept.store.clone()))];
+    if kept.embeddings.is_some() {
+        ways.push((", by meaning too", kept.clone()));
+    }
+    ways
+}
+
+/// A set as it is kept, in an organisation of its own.
+struct Loaded<'m> {
+    party: Party,
+    names: HashMap<MemoryId, &'m str>,
+}
+
+async fn load<'m>(
+    kept: &Memories,
     set: &str,
-    memories: &[Remembered],
-    questions: &[Question],
-) -> anyhow::Result<(f64, f64)> {
+    memories: &'m [Remembered],
+) -> anyhow::Result<Loaded<'m>> {
     let party = Party::of_person(&org_of_its_own(set), "bench".into());
     let mut names = HashMap::new();
     let mut spaces: BTreeMap<&str, Vec<&Remembered>> = BTreeMap::new();
@@ -111,14 +128,32 @@ async fn recall(
             new.push(memory);
         }
         for some in new.chunks(CHUNK) {
-            store.load_memories(&home, some.to_vec()).await?;
+            kept.store.load_memories(&home, some.to_vec()).await?;
         }
     }
+    if let Some(embeddings) = &kept.embeddings {
+        while embeddings.read_some(&kept.store, party.org()).await? > 0 {}
+    }
+    Ok(Loaded { party, names })
+}
+
+/// The averages over all questions, in hundredths.
+async fn recall(
+    kept: &Memories,
+    Loaded { party, names }: &Loaded<'_>,
+    questions: &[Question],
+) -> anyhow::Result<(f64, f64)> {
     let (mut five, mut ten) = (0.0, 0.0);
     for question in questions {
         let asked = Asked { project: Some(question.space.as_str().into()), ..Asked::default() };
         let plan = party.search(Mode::Flat, asked)?;
-        let found = store.search_memories(&plan, &question.text, 10).await?;
+        // What nobody tells the meaning of is no result of a measurement.
+        let meaning = match &kept.embeddings {
+            Some(embeddings) => embeddings.meaning(&kept.store, &question.text).await?,
+            None => None,
+        };
+        let asked = memory::Question { text: &question.text, meaning };
+        let found = kept.store.search_memories(&plan, asked, 10).await?;
         let found: Vec<&str> =
             found.iter().filter_map(|it| names.get(&it.memory.id).copied()).collect();
         let share = |first: usize| {

@@ -12,7 +12,7 @@ use chancery_store::memory::NewMemory;
 use chancery_store::raw;
 use serde_json::json;
 
-use super::{Figure, MemoryArgs, org_of_its_own};
+use super::{Figure, MemoryArgs, org_of_its_own, tidy_up};
 use crate::output;
 
 const SMALL: usize = 5_000;
@@ -31,6 +31,19 @@ pub(super) async fn measure(
     note: &mut impl FnMut(Figure) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let party = Party::of_person(&org_of_its_own("speed"), "bench".into());
+    let measured = measure_as(&party, store, database, dir, args, note).await;
+    tidy_up(store, party.org()).await?;
+    measured
+}
+
+async fn measure_as(
+    party: &Party,
+    store: &Store,
+    database: Option<&str>,
+    dir: &Path,
+    args: &MemoryArgs,
+    note: &mut impl FnMut(Figure) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let mut words = Words(0x2545_f491_4f6c_dd1d);
     let large = LARGE.min(args.memories / 2);
     let mut sizes = vec![("large".to_owned(), large)];
@@ -39,7 +52,7 @@ pub(super) async fn measure(
     sizes.extend((0..others).map(|n| (format!("small{n}"), small)));
     let began = Instant::now();
     for (place, (space, size)) in sizes.iter().enumerate() {
-        load(store, &home(&party, space)?, *size, &mut words).await?;
+        load(store, &home(party, space)?, *size, &mut words).await?;
         if place % 20 == 0 {
             output::note(format_args!("{} of {} scopes are loaded", place + 1, sizes.len()));
         }
@@ -63,7 +76,7 @@ pub(super) async fn measure(
             questions.push(words.question());
         }
         let took = timed(args.rounds, async |n| {
-            store.search_memories(&plan, &questions[n], 10).await?;
+            store.search_memories(&plan, &*questions[n], 10).await?;
             Ok(())
         });
         let took = took.await?;
@@ -77,7 +90,7 @@ pub(super) async fn measure(
         Some(url) => raw::postgres(url, 1, RAW).await?.p50,
     };
     note(figure("a raw commit, p50".to_owned(), commit, None))?;
-    let home = home(&party, "small0")?;
+    let home = home(party, "small0")?;
     let texts: Vec<String> = (0..args.rounds).map(|_| words.sentence()).collect();
     let took = timed(args.rounds, async |n| {
         let _ = store.write_memory(&home, memory(texts[n].clone())).await?;
