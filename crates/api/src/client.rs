@@ -1,6 +1,7 @@
 //! A typed client of a running server.
 
 mod authority;
+mod mail;
 mod memory;
 
 use serde::Serialize;

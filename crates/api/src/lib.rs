@@ -4,6 +4,7 @@
 pub mod audit;
 #[cfg(feature = "client")]
 pub mod client;
+pub mod mail;
 pub mod memory;
 pub mod object;
 pub mod org;

@@ -20,6 +20,12 @@ pub struct Problem {
     /// Where a ruling caused it: every layer that spoke.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<Reason>,
+    /// Where the route of a mail caused it: the step that rejected it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+    /// Where the route of a mail caused it: whom the sender may write to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contacts: Vec<String>,
     /// Where files caused it: everything that is wrong with them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mistakes: Vec<Mistake>,

@@ -3,6 +3,7 @@
 mod cmd;
 mod elapsed;
 mod fields;
+mod isolation;
 mod layers;
 mod outcome;
 mod output;
@@ -13,6 +14,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+use outcome::Outcome;
 
 /// Runs AI agents under authority that the system enforces, not the prompt.
 #[derive(Debug, Parser)]
@@ -84,6 +87,14 @@ enum Command {
     /// The audit: look at it, carry it away, check it
     #[command(subcommand)]
     Audit(cmd::audit::Command),
+    /// What agents write to one another
+    #[command(subcommand)]
+    Mail(cmd::mail::Command),
+    /// Work that was handed down
+    #[command(subcommand)]
+    Contract(cmd::contract::Command),
+    /// Whether a mail would be delivered
+    CanMail(cmd::can_mail::Args),
     /// What is remembered: list, search, show, forget, carry away
     #[command(subcommand)]
     Memory(cmd::memory::Command),
@@ -107,8 +118,21 @@ enum Command {
     ExitCodes,
 }
 
-#[tokio::main]
-async fn main() -> ExitCode {
+fn main() -> ExitCode {
+    // Before there is a second thread.
+    if let Some(code) = chancery_runtime::sandbox::launch::if_asked() {
+        return code;
+    }
+    match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime.block_on(command()),
+        Err(error) => {
+            output::note(format_args!("error: {error}"));
+            ExitCode::from(Outcome::Failed as u8)
+        }
+    }
+}
+
+async fn command() -> ExitCode {
     let Cli { global, command } = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -128,6 +152,9 @@ async fn main() -> ExitCode {
         Command::Chat(args) => cmd::chat::run(&global, args).await,
         Command::Token(command) => cmd::token::run(&global, command).await,
         Command::Audit(command) => cmd::audit::run(&global, command).await,
+        Command::Mail(command) => cmd::mail::run(&global, command).await,
+        Command::Contract(command) => cmd::contract::run(&global, command).await,
+        Command::CanMail(args) => cmd::can_mail::run(&global, args).await,
         Command::Memory(command) => cmd::memory::run(&global, command).await,
         Command::Org(command) => cmd::org::run(&global, command).await,
         Command::Config(command) => cmd::config::run(&global, command),

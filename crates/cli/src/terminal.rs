@@ -28,6 +28,19 @@ impl Terminal {
         Terminal { colours: !set("NO_COLOR") && !dumb, width }
     }
 
+    /// For notes, which are not wrapped.
+    pub fn of_stderr() -> Terminal {
+        let set = |name| std::env::var_os(name).is_some_and(|it| !it.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|it| it == "dumb");
+        let colours = std::io::stderr().is_terminal() && !set("NO_COLOR") && !dumb;
+        Terminal { colours, width: None }
+    }
+
+    /// What nobody should overlook.
+    pub fn alarm(self, text: &str) -> String {
+        self.painted("1;31", text)
+    }
+
     pub fn bold(self, text: &str) -> String {
         self.painted("1", text)
     }

@@ -10,6 +10,10 @@ mod audit;
 mod bank;
 #[path = "cli/harness.rs"]
 mod harness;
+#[path = "cli/isolation.rs"]
+mod isolation;
+#[path = "cli/mail.rs"]
+mod mail;
 #[path = "cli/memory.rs"]
 mod memory;
 #[path = "cli/offline.rs"]

@@ -7,7 +7,7 @@
 //! group and what is handed back, [`room`] whose turn it is there, [`policy`] what the rules say
 //! about a call, [`audit`] what is kept of it for those who check, [`memory`] what is remembered
 //! and for whom, [`mail`] who writes to whom, [`contract`] work that is handed down, [`raise`] what
-//! follows when nobody answers.
+//! follows when nobody answers, [`chart`] how the organisation is changed from within.
 
 pub mod id;
 
@@ -21,6 +21,7 @@ pub mod history;
 pub mod room;
 
 pub mod audit;
+pub mod chart;
 pub mod contract;
 pub mod mail;
 pub mod memory;

@@ -2,16 +2,22 @@
 //! which the first that fails rejects. Pure: what it has to know it is told, and [`needs`] says
 //! what that is.
 
-use std::collections::BTreeMap;
+mod draft;
+mod hand;
+mod matrix;
+
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::contract::{self, Contract, Warrant};
-use crate::id::{AgentId, ContractId, MailId};
+use crate::id::AgentId;
 use crate::org::{Contact, Direction, MailType, Org, Role};
 use crate::policy::Access;
+
+pub use draft::{Attachment, Draft, Priority};
+pub use hand::{HANDED_MAX, Waiting, handed_together};
+pub use matrix::triples;
 
 /// The people above every agent, as a name that mail goes to and comes from.
 pub const BOARD: &str = "board";
@@ -27,58 +33,6 @@ pub const ATTACHMENTS_MAX: usize = 10;
 pub const ATTACHMENT_TEXT_MAX: usize = 1_000;
 /// What is said beside subject and body, in bytes of JSON.
 pub const FIELDS_MAX: usize = 20_000;
-
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Priority {
-    Low,
-    #[default]
-    Medium,
-    High,
-    Critical,
-}
-
-impl Priority {
-    pub const ALL: [Priority; 4] =
-        [Priority::Low, Priority::Medium, Priority::High, Priority::Critical];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Priority::Low => "low",
-            Priority::Medium => "medium",
-            Priority::High => "high",
-            Priority::Critical => "critical",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<Priority> {
-        Priority::ALL.into_iter().find(|it| it.as_str() == text)
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Attachment {
-    pub path: String,
-    #[serde(default)]
-    pub description: String,
-}
-
-/// What somebody wants to send. Who that is, is not in it: it is never the sender's to say.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Draft {
-    pub to: String,
-    pub kind: String,
-    pub subject: String,
-    pub body: String,
-    pub priority: Priority,
-    pub attachments: Vec<Attachment>,
-    pub reply_to: Option<MailId>,
-    pub contract_ref: Option<ContractId>,
-    /// What its type says beside a subject and a body.
-    pub fields: Map<String, Value>,
-}
 
 /// The steps, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -203,6 +157,11 @@ pub fn route(org: &Org, from: &str, draft: &Draft, known: &Known) -> Result<(), 
     Ok(())
 }
 
+/// Whom somebody may write to at all.
+pub fn contacts(org: &Org, from: &str) -> Vec<String> {
+    Sender::of(org, from).map(|it| it.contacts(org)).unwrap_or_default()
+}
+
 #[derive(Debug, Clone, Copy)]
 enum Sender<'o> {
     Board,
@@ -295,10 +254,19 @@ fn check_type(
         let there: Vec<&str> = org.mail.keys().map(String::as_str).collect();
         return Err(format!("there is no mail type `{name}`: there are {}", there.join(", ")));
     };
-    if let (Some(role), Some(senders)) = (sender.role(), &kind.senders)
-        && !senders.contains(&role.id)
-    {
-        return Err(format!("role `{}` may not send `{name}`", role.id));
+    if let Some(senders) = &kind.senders {
+        // The board sends what those who report to it do.
+        let may = match sender {
+            Sender::Agent(role) => senders.contains(&role.id),
+            Sender::Board => senders
+                .iter()
+                .filter_map(|it| org.role(it))
+                .any(|it| it.reports_to.iter().any(|it| it.as_str() == BOARD)),
+        };
+        if !may {
+            let who = sender.role().map_or(BOARD, |it| it.id.as_str());
+            return Err(format!("`{who}` may not send `{name}`"));
+        }
     }
     if !contact.types.is_empty() && !contact.types.contains(name) {
         let types = contact.types.join(", ");
@@ -419,88 +387,3 @@ pub const CONTRACT_FIELDS: [&str; 6] = [
     "assigned_branch",
     "cross_department",
 ];
-
-/// How many mails an agent is handed at once.
-pub const HANDED_MAX: usize = 20;
-
-/// A mail that waits for an agent, as far as handing it over goes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Waiting {
-    pub id: MailId,
-    pub is_contract: bool,
-    /// On whose behalf, and within what: mails of different ones are not answered in one run.
-    pub behalf: String,
-}
-
-/// Which of the mails that wait are answered in one run: from the first on, all of the same
-/// behalf, with one contract at most. In the order in which they came.
-pub fn handed_together(waiting: &[Waiting]) -> Vec<MailId> {
-    let Some(first) = waiting.first() else { return Vec::new() };
-    let mut contracts = 0;
-    let mut together = Vec::new();
-    for it in waiting.iter().filter(|it| it.behalf == first.behalf) {
-        contracts += usize::from(it.is_contract);
-        if contracts > 1 || together.len() == HANDED_MAX {
-            break;
-        }
-        together.push(it.id.clone());
-    }
-    together
-}
-
-/// Everything that agents may send one another, as `(from, to, type)`: what `org show --mail` and
-/// the matrix are made of. Those that need an active contract are said to.
-pub fn triples(org: &Org) -> BTreeMap<(String, String, String), bool> {
-    let mut open = BTreeMap::new();
-    let mut names: Vec<&str> =
-        org.agents().filter(|(_, it)| it.active).map(|(id, _)| id.as_str()).collect();
-    names.push(BOARD);
-    for from in &names {
-        for to in names.iter().filter(|it| *it != from) {
-            for kind in org.mail.keys() {
-                let draft = Draft::bare(to, kind);
-                let asked = needs(org, from, &draft).contracts;
-                // With a contract that would do, so that only the rest speaks.
-                let known = Known { contracts: link(org, from, to), ..Known::default() };
-                if route(org, from, &draft, &known).is_ok() {
-                    open.insert(((*from).to_owned(), (*to).to_owned(), kind.clone()), asked);
-                }
-            }
-        }
-    }
-    open
-}
-
-fn link(org: &Org, one: &str, other: &str) -> Vec<Contract> {
-    let given = |to: &str| {
-        let id = AgentId::from(to);
-        let role = org.role_of(&id)?;
-        let above = org.agents().find(|(_, it)| role.reports_to.contains(&it.role))?;
-        Some(Contract {
-            id: ContractId::from(""),
-            from: above.0.clone(),
-            to: id,
-            state: contract::State::InProgress,
-            failures: 0,
-            cross_department: true,
-        })
-    };
-    [one, other].into_iter().filter_map(given).collect()
-}
-
-impl Draft {
-    /// A mail that says as little as one can.
-    pub fn bare(to: &str, kind: &str) -> Draft {
-        Draft {
-            to: to.to_owned(),
-            kind: kind.to_owned(),
-            subject: "-".to_owned(),
-            body: String::new(),
-            priority: Priority::default(),
-            attachments: Vec::new(),
-            reply_to: None,
-            contract_ref: None,
-            fields: Map::new(),
-        }
-    }
-}

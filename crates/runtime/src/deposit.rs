@@ -16,8 +16,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock;
 
-/// A deposit that another server took comes back after this, should that one have died.
-const HOLD: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(250);
 const DUE_MAX: u32 = 16;
 /// How often, in looks, it is asked what is past its time; and how much is forgotten at once.
@@ -31,10 +29,11 @@ pub struct Retention {
     pub ages: Vec<(MemoryKind, Duration)>,
 }
 
-pub async fn deposit(store: Store, retention: Retention, stop: CancellationToken) {
+/// A deposit that a server took comes back after `hold`, should that one have died.
+pub async fn deposit(store: Store, retention: Retention, hold: Duration, stop: CancellationToken) {
     let mut looks = 0u32;
     loop {
-        if let Err(error) = deposit_due(&store).await {
+        if let Err(error) = deposit_due(&store, hold).await {
             tracing::debug!(%error, "No deposits this time: {error}");
         }
         if looks.is_multiple_of(RETENTION_LOOKS)
@@ -50,12 +49,12 @@ pub async fn deposit(store: Store, retention: Retention, stop: CancellationToken
 }
 
 /// Makes the deposits that are due. Answers how many runs there were.
-pub async fn deposit_due(store: &Store) -> Result<usize, StoreError> {
+pub async fn deposit_due(store: &Store, hold: Duration) -> Result<usize, StoreError> {
     // Looked at first: most of the time there is nothing to write.
     if store.deposits_due().await? == 0 {
         return Ok(0);
     }
-    let due = store.take_deposits(DUE_MAX, HOLD).await?;
+    let due = store.take_deposits(DUE_MAX, hold).await?;
     for Due { run, tries } in &due {
         if let Err(error) = deposit_one(store, *run).await {
             // It comes back by itself.

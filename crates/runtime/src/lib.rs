@@ -19,6 +19,7 @@ mod prompt;
 mod recall;
 pub mod rules;
 pub mod runner;
+pub mod sandbox;
 mod timer;
 pub mod tool;
 pub mod worker;

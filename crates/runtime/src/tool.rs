@@ -4,10 +4,12 @@
 
 pub mod config;
 
+pub mod contract;
 pub mod files;
 pub mod group;
 pub mod mail;
 pub mod memory;
+pub mod staff;
 pub mod wait_for_signal;
 
 pub mod command;
@@ -30,7 +32,7 @@ mod reports;
 mod shelf;
 
 mod duration;
-mod process;
+pub(crate) mod process;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, Weak};

@@ -6,6 +6,7 @@ use axum::http::header;
 use axum::http::request::Parts;
 use chancery_domain::event::{Actor, Event};
 use chancery_domain::id::{AgentId, RunId, UserId};
+use chancery_domain::mail::BOARD;
 use chancery_domain::memory::Party;
 use chancery_domain::policy::Ruling;
 use chancery_store::permission::PermissionRow;
@@ -27,6 +28,14 @@ pub struct Caller {
 /// Someone who may act for any user.
 #[derive(Debug, Clone)]
 pub struct Operator(pub Caller);
+
+/// Whose mail somebody sends, and for whom.
+#[derive(Debug, Clone)]
+pub struct Writer {
+    /// An agent, or the board.
+    pub name: String,
+    pub user: UserId,
+}
 
 impl FromRequestParts<App> for Caller {
     type Rejection = ApiError;
@@ -215,6 +224,75 @@ impl Caller {
             TokenKind::Agent => Ok(UserId::from(named.unwrap_or(&self.token.name))),
             TokenKind::Service if named.is_some() => Ok(UserId::from(named.unwrap_or_default())),
             _ => self.acts_for(named),
+        }
+    }
+
+    /// In whose name the caller writes mail: an agent in its own, a person in the board's.
+    pub fn writes(&self) -> Result<Writer> {
+        let name = match self.token.kind {
+            TokenKind::Agent => self.token.name.clone(),
+            TokenKind::Human => BOARD.to_owned(),
+            TokenKind::Service => {
+                return Err(ApiError::Forbidden("a service writes no mail".to_owned()));
+            }
+        };
+        Ok(Writer { name, user: self.own() })
+    }
+
+    /// Who would write, for somebody who only asks: people about anyone, agents about themselves.
+    pub fn asks_about_mail_of(&self, from: &str) -> Result<Writer> {
+        if self.token.kind == TokenKind::Agent && self.token.name != from {
+            return Err(ApiError::Forbidden("an agent asks about its own mail".to_owned()));
+        }
+        Ok(Writer { name: from.to_owned(), user: self.own() })
+    }
+
+    /// Whose mail of a box the caller reads; `None`: all of it. An agent reads its own box alone,
+    /// a person what was written on their behalf, an operator everything.
+    pub fn reads_mail_of(&self, agent: &str) -> Result<Option<UserId>> {
+        match self.token.kind {
+            TokenKind::Agent if self.token.name == agent => Ok(None),
+            TokenKind::Agent => {
+                Err(ApiError::Forbidden("an agent reads its own mail alone".to_owned()))
+            }
+            TokenKind::Human if self.token.operator => Ok(None),
+            TokenKind::Human => Ok(Some(self.own())),
+            TokenKind::Service => Err(ApiError::Forbidden("a service has no mail".to_owned())),
+        }
+    }
+
+    /// Whether something that two have between them, on a person's behalf, is the caller's to see.
+    pub fn is_party(&self, from: &str, to: &str, user: &UserId) -> bool {
+        match self.token.kind {
+            TokenKind::Agent => [from, to].contains(&&*self.token.name),
+            TokenKind::Human => self.token.operator || *user == self.own(),
+            TokenKind::Service => false,
+        }
+    }
+
+    /// Whether the caller's looking at a mail is its recipient's.
+    pub fn is_recipient(&self, to: &str) -> bool {
+        match self.token.kind {
+            TokenKind::Agent => self.token.name == to,
+            TokenKind::Human => to == BOARD,
+            TokenKind::Service => false,
+        }
+    }
+
+    /// Whose contracts and rejections the caller sees, given whom it asked for: an agent its own.
+    pub fn sees_dealings_of(
+        &self,
+        asked: Option<String>,
+    ) -> Result<(Option<String>, Option<UserId>)> {
+        match self.token.kind {
+            TokenKind::Agent => {
+                let own = self.token.name.clone();
+                if asked.is_some_and(|it| it != own) {
+                    return Err(ApiError::Forbidden("an agent sees its own alone".to_owned()));
+                }
+                Ok((Some(own), None))
+            }
+            _ => Ok((asked, self.sees()?)),
         }
     }
 

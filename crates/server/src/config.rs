@@ -1,6 +1,7 @@
 //! What a server is told by its operator: flag over environment over file over default.
 
 mod escalation;
+mod isolation;
 mod layer;
 mod mail;
 mod memory;
@@ -20,6 +21,7 @@ use chancery_store::Location;
 use serde::{Deserialize, Serialize};
 
 pub use escalation::EscalationConfig;
+pub use isolation::{IsolationConfig, IsolationMode};
 pub use layer::{ConfigError, Layers, Origin, load};
 pub use mail::MailConfig;
 pub use memory::MemoryConfig;
@@ -55,8 +57,7 @@ pub struct Config {
     pub audit: AuditConfig,
     pub mail: MailConfig,
     pub memory: MemoryConfig,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub isolation: Option<Isolation>,
+    pub isolation: IsolationConfig,
     pub models: BTreeMap<String, ModelConfig>,
     /// Which model a role's `model_tier` means: `capable`, `balanced`, `fast`.
     pub tiers: BTreeMap<String, String>,
@@ -119,19 +120,6 @@ pub enum Allows {
     Record,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Isolation {
-    pub mode: IsolationMode,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum IsolationMode {
-    Require,
-    Off,
-}
-
 impl Default for Config {
     fn default() -> Config {
         Config {
@@ -149,7 +137,7 @@ impl Default for Config {
             audit: AuditConfig::default(),
             mail: MailConfig::default(),
             memory: MemoryConfig::default(),
-            isolation: None,
+            isolation: IsolationConfig::default(),
             models: BTreeMap::new(),
             tiers: BTreeMap::new(),
             webhooks: BTreeMap::new(),

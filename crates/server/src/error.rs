@@ -4,6 +4,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use chancery_api::Problem;
 use chancery_domain::command::Refusal;
+use chancery_domain::mail::Rejection;
 use chancery_domain::memory;
 use chancery_domain::policy::Reason;
 use chancery_store::{AppendError, StoreError};
@@ -24,6 +25,9 @@ pub enum ApiError {
     /// A ruling stands against it.
     #[error("{}", deciding(.0))]
     Denied(Vec<Reason>),
+    /// A mail that is not delivered.
+    #[error("{0}")]
+    Rejected(Rejection),
     /// Also for what belongs to someone else.
     #[error("there is no {what} `{id}`")]
     NotFound { what: &'static str, id: String },
@@ -64,6 +68,7 @@ impl ApiError {
             ApiError::Unauthenticated => (StatusCode::UNAUTHORIZED, "unauthenticated"),
             ApiError::Forbidden(_) => (StatusCode::FORBIDDEN, "forbidden"),
             ApiError::Denied(_) => (StatusCode::FORBIDDEN, "PERMISSION_DENIED"),
+            ApiError::Rejected(_) => (StatusCode::FORBIDDEN, "mail_rejected"),
             ApiError::NotFound { .. } | ApiError::NoRoute => (StatusCode::NOT_FOUND, "not_found"),
             ApiError::Method(_) => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
             ApiError::Conflict { code, .. } => (StatusCode::CONFLICT, code),
@@ -89,6 +94,14 @@ impl ApiError {
             detail: shortened(self.to_string()),
             reasons: match self {
                 ApiError::Denied(reasons) => view::reasons(reasons.clone()),
+                _ => Vec::new(),
+            },
+            step: match self {
+                ApiError::Rejected(it) => Some(it.step.as_str().to_owned()),
+                _ => None,
+            },
+            contacts: match self {
+                ApiError::Rejected(it) => it.contacts.clone(),
                 _ => Vec::new(),
             },
             mistakes: match self {

@@ -2,6 +2,7 @@
 //!
 //! Says who there is and what they may do; what that means for a call is the policy's to say.
 
+mod amend;
 mod check;
 pub mod difference;
 mod draft;

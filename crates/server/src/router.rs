@@ -20,8 +20,8 @@ use crate::error::ApiError;
 use crate::metrics::Metrics;
 use crate::organisation::Organisation;
 use crate::routes::{
-    audit, authorize, health, memories, org, permissions, rules, runs, signals, steer, tokens,
-    webhooks,
+    audit, authorize, contracts, health, mail, memories, org, permissions, rules, runs, signals,
+    steer, tokens, webhooks,
 };
 
 /// What handlers work with.
@@ -74,6 +74,15 @@ pub fn router(app: App) -> Router {
         .routes(routes!(memories::search))
         .routes(routes!(memories::export))
         .routes(routes!(memories::show, memories::forget))
+        .routes(routes!(mail::send))
+        .routes(routes!(mail::rejections))
+        .routes(routes!(mail::check))
+        .routes(routes!(mail::show))
+        .routes(routes!(mail::inbox))
+        .routes(routes!(mail::sent))
+        .routes(routes!(contracts::issue, contracts::list))
+        .routes(routes!(contracts::show))
+        .routes(routes!(contracts::transition))
         .routes(routes!(rules::list))
         .routes(routes!(rules::show, rules::revoke))
         .routes(routes!(tokens::make, tokens::list))

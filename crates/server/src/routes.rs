@@ -2,7 +2,9 @@
 
 pub mod audit;
 pub mod authorize;
+pub mod contracts;
 pub mod health;
+pub mod mail;
 pub mod memories;
 pub mod org;
 pub mod permissions;

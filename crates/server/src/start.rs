@@ -9,7 +9,9 @@ use chancery_domain::event::Actor;
 use chancery_runtime::courier::deliver;
 use chancery_runtime::deposit::deposit;
 use chancery_runtime::mailroom::{Mailroom, attend};
+use chancery_runtime::sandbox::Isolation;
 use chancery_runtime::tool::config::{Place, Report};
+use chancery_runtime::tool::staff::CharterPlace;
 use chancery_runtime::worker::Workers;
 use chancery_runtime::{Parts, clock};
 use chancery_store::token::TokenKind;
@@ -49,6 +51,7 @@ pub struct Running {
     /// A token of the operator, for programs on this machine.
     pub local_token: String,
     pub tools: Report,
+    pub isolation: Isolation,
     store: Store,
     workers: Workers,
     door: JoinHandle<()>,
@@ -83,14 +86,18 @@ pub async fn start(
     make_private(&workspace)?;
     let programs = config.org.clone().unwrap_or_else(|| config.data.clone());
     let memory = Some(store.clone());
+    let charter = CharterPlace::default();
     let mailroom = Mailroom::new(store.clone(), config.mail_terms());
+    let isolation = config.isolation(&workspace).await;
     let place = Place {
         workspace,
         programs,
         memory,
         mailroom: Some(mailroom.clone()),
+        charter: charter.clone(),
         settings: config.tools.settings(),
         environment: environment.clone(),
+        isolation: isolation.clone(),
     };
     let started = Organisation::start(&store, config.org.clone(), place).await;
     let (organisation, authority, report) = started.map_err(|error| match error {
@@ -98,6 +105,8 @@ pub async fn start(
         mistakes => StartError::Org(mistakes.to_string()),
     })?;
 
+    // Nobody has set it before: it was made here.
+    let _ = charter.set(Arc::new(organisation.clone()));
     if let Some(secret) = bootstrap {
         tokens::bootstrap(&store, &secret).await?;
     }
@@ -123,7 +132,8 @@ pub async fn start(
     let workers = Workers::start(parts).await?;
     let stop = CancellationToken::new();
     tokio::spawn(deliver(store.clone(), subscribers, stop.clone()));
-    tokio::spawn(deposit(store.clone(), config.memory.retention(), stop.clone()));
+    let hold = config.run_limits().lease;
+    tokio::spawn(deposit(store.clone(), config.memory.retention(), hold, stop.clone()));
     tokio::spawn(attend(mailroom.clone(), authority.clone(), stop.clone()));
     tokio::spawn(organisation.clone().watch(stop.clone()));
     let app = App {
@@ -138,7 +148,18 @@ pub async fn start(
     };
     let door = tokio::spawn(serve(listener, router(app), stop.clone()));
     let grace = Duration::from_secs(config.limits.grace_seconds);
-    Ok(Running { address, local_token, tools: report, store, workers, door, stop, grace, local })
+    Ok(Running {
+        address,
+        local_token,
+        tools: report,
+        isolation,
+        store,
+        workers,
+        door,
+        stop,
+        grace,
+        local,
+    })
 }
 
 impl Running {

@@ -1,6 +1,7 @@
 //! What the domain and the store say, as the wire says it.
 
 pub mod audit;
+pub mod mail;
 pub mod memory;
 pub mod org;
 

@@ -34,6 +34,10 @@ mod latch;
 mod limits;
 #[path = "api/machine.rs"]
 mod machine;
+#[path = "api/mail.rs"]
+mod mail;
+#[path = "api/mailroom.rs"]
+mod mailroom;
 #[path = "api/memories.rs"]
 mod memories;
 #[path = "api/org.rs"]
@@ -44,6 +48,8 @@ mod postgres;
 mod room;
 #[path = "api/schemathesis.rs"]
 mod schemathesis;
+#[path = "api/staff.rs"]
+mod staff;
 #[path = "api/story.rs"]
 mod story;
 #[path = "api/stream.rs"]

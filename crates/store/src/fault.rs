@@ -3,7 +3,9 @@
 //! A [`Fuse`] stops a writer at a chosen point for good, as a crash would, or until it is
 //! mended, as a paused process would; or it answers that the store is away, as often as it is
 //! told to. [`Store::disguised`] is another worker on the same open
-//! record, which one process has to itself on SQLite.
+//! record, which one process has to itself on SQLite. [`brink`] is where a real process dies.
+
+mod brink;
 
 use std::future::pending;
 use std::sync::Arc;
@@ -14,6 +16,8 @@ use chancery_domain::id::WorkerId;
 use tokio::sync::watch;
 
 use crate::{Database, Store, StoreError};
+
+pub(crate) use brink::brink;
 
 /// Who a handle on the store passes for, and where it stops.
 #[derive(Debug, Clone, Default)]

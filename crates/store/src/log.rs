@@ -122,7 +122,10 @@ impl Store {
         };
         let enters = !change.before().wants_worker && change.after().wants_worker;
         #[cfg(feature = "faults")]
-        self.point().await?;
+        {
+            crate::fault::brink();
+            self.point().await?;
+        }
         let mut verdict = if change.children().is_empty() && change.hands_back_to().is_none() {
             let prepared = self.prepare(change, attempt, at)?;
             match &self.inner.database {
@@ -141,7 +144,10 @@ impl Store {
             verdict = Verdict::Appended;
         }
         #[cfg(feature = "faults")]
-        self.point().await?;
+        {
+            crate::fault::brink();
+            self.point().await?;
+        }
         let run = change.run();
         match verdict {
             Verdict::Appended => {

@@ -14,7 +14,7 @@ use chancery_domain::mail::{Draft, Rejection};
 use chancery_domain::policy::Bounds;
 use jiff::{SignedDuration, Timestamp};
 
-pub use contract::{ContractFilter, ContractRow, Stepped};
+pub use contract::{ContractFilter, ContractRow, Stepped, WantedStep};
 pub use hand::{Handed, Rates};
 pub use raise::{Raise, Raised};
 pub use row::{MailRow, RejectionRow, Whose};

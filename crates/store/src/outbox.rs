@@ -30,6 +30,8 @@ pub struct Notice {
     pub at: Timestamp,
     /// This one included.
     pub tries: u32,
+    /// What it says, where it is about no event of a run.
+    pub body: Option<serde_json::Value>,
 }
 
 impl Store {
@@ -53,7 +55,7 @@ impl Store {
                 // The time is asked for twice: whoever waited for another taker looks again.
                 "UPDATE outbox SET due_at = $1, tries = tries + 1
                  WHERE due_at <= $2 AND id IN (SELECT id FROM outbox WHERE due_at <= $2 ORDER BY due_at, id LIMIT $3)
-                 RETURNING id, subscriber, run_id, seq, topic, at, tries",
+                 RETURNING id, subscriber, run_id, seq, topic, at, tries, body",
                 vec![Param::Int(until), Param::Int(now), Param::Int(i64::from(limit))],
                 |row| {
                     Ok(Notice {
@@ -64,6 +66,7 @@ impl Store {
                         topic: row.text(4)?,
                         at: timestamp(row.int(5)?)?,
                         tries: row.int(6)? as u32,
+                        body: row.opt_text(7)?.and_then(|it| serde_json::from_str(&it).ok()),
                     })
                 },
             )

@@ -49,6 +49,14 @@ on_both! {
         events_are_read_from_a_place_and_up_to_a_number
         a_hundred_speakers_at_once_are_all_heard
         whoever_listens_hears_of_a_change;
+    mail:
+        the_same_call_at_once_is_one_mail
+        mail_is_delivered_in_the_order_that_it_was_sent
+        mail_is_handed_to_one_run_though_two_servers_look
+        a_run_that_was_to_be_made_for_mail_is_made_once
+        what_nobody_answers_goes_up_to_the_board
+        an_answer_ends_the_wait_for_it
+        a_board_that_is_to_be_told_is_told_through_the_outbox;
     memory:
         a_memory_is_kept_and_found_with_all_that_was_said_of_it
         the_same_text_is_kept_once_in_a_partition

@@ -7,6 +7,7 @@ pub mod audit;
 pub mod deposit;
 pub mod family;
 pub mod log;
+pub mod mail;
 pub mod memory;
 pub mod org;
 pub mod outbox;

@@ -3,10 +3,12 @@
 
 mod authority;
 mod load;
+mod mail;
 mod memory;
 mod process;
 mod runs;
 mod servers;
+mod spawn;
 
 use std::time::Duration;
 
@@ -23,6 +25,10 @@ pub enum Command {
     Authority(authority::AuthorityArgs),
     /// What is found of what is remembered, and how long it takes
     Memory(memory::MemoryArgs),
+    /// Mail routed and delivered
+    Mail(mail::MailArgs),
+    /// What it costs to start a process behind walls
+    Spawn(spawn::SpawnArgs),
     /// One of several servers on one PostgreSQL
     #[command(hide = true)]
     Drive {
@@ -68,6 +74,8 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
         Command::Runs(args) => runs::run(global, &args).await,
         Command::Authority(args) => authority::run(global, &args).await,
         Command::Memory(args) => memory::run(global, &args).await,
+        Command::Mail(args) => mail::run(global, &args).await,
+        Command::Spawn(args) => spawn::run(global, &args).await,
         Command::Drive { seconds, calls, runs } => {
             let shape = load::Shape { steps: runs::STEPS, calls_per_message: calls, waits: false };
             servers::drive(global, Duration::from_secs_f64(seconds), shape, runs).await

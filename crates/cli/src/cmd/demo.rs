@@ -1,6 +1,8 @@
 //! `demo`: the whole story with a scripted model. All else is real: the server, the store, the
 //! gate, the tools, the group, the restart, what is remembered afterwards.
 
+mod attacks;
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -9,7 +11,8 @@ use chancery_api::client::Client;
 use chancery_api::memory::{MemoryScope, NewMemory};
 use chancery_api::permission::{Decide, Permission};
 use chancery_api::run::{CreateRun, Run};
-use chancery_server::config::{Config, ModelConfig, Provider};
+use chancery_runtime::sandbox::Isolation;
+use chancery_server::config::{Config, IsolationMode, ModelConfig, Provider};
 use chancery_server::{Running, start};
 use serde_json::json;
 
@@ -37,8 +40,13 @@ pub struct Args {
 
 pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
     let scratch = Scratch::new(global.data.clone())?;
-    let config = settings(&scratch.dir)?;
+    let mut config = settings(&scratch.dir)?;
     let workspace = config.workspace();
+    if let Isolation::Lacking(why) = config.isolation(&workspace).await {
+        // Its commands are our own, and do nothing but write a line.
+        say(&format!("This kernel cannot isolate commands ({why}); the demo's own run without"))?;
+        config.isolation.mode = IsolationMode::Off;
+    }
     std::fs::write(workspace.join("brief.txt"), "Ship the pricing fix: round to cents.\n")?;
     say(
         "Chancery demo: a scripted model (no AI is called, no key needed, nothing leaves this machine)",
@@ -79,6 +87,7 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
     say(&format!("7. The personal agent reports: {}", done.output.unwrap_or_default()))?;
     let known = deposited(&client, &group.id).await?;
     say(&format!("8. The organisation knows from now on: {known}"))?;
+    attacks::all(&client).await?;
     let run = client.run(&asked_by.id).await?;
     story::print(&client, &run).await?;
 
@@ -168,6 +177,11 @@ async fn decide(client: &Client, run: &str, asked: &[Permission]) -> anyhow::Res
         }
         client.decide(&it.id, &decide).await?;
     }
+    finished(client, run).await
+}
+
+/// The run, once it is done.
+async fn finished(client: &Client, run: &str) -> anyhow::Result<Run> {
     let began = Instant::now();
     loop {
         let run = settled(client, client.run(run).await?).await?;
@@ -206,7 +220,7 @@ async fn deposited(client: &Client, group: &str) -> anyhow::Result<String> {
 
 /// What the demo's tools did, in order.
 fn ships(workspace: &Path) -> Vec<String> {
-    let text = std::fs::read_to_string(workspace.join("ships.log")).unwrap_or_default();
+    let text = std::fs::read_to_string(workspace.join("docker/ships.log")).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
 

@@ -6,9 +6,11 @@ use chancery_store::{OpenError, Store};
 use toml::Table;
 
 use crate::Global;
+use crate::isolation::{OFF, told};
 use crate::outcome::Outcome;
 use crate::output::{self, visible};
 use crate::server::{client, environment, local_url, settings};
+use crate::terminal::Terminal;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {}
@@ -31,6 +33,7 @@ pub async fn run(global: &Global, _: Args) -> anyhow::Result<Outcome> {
             findings.push(finding("store", store(global, &config).await));
             findings.push(finding("models", models(&config)));
             findings.push(finding("organisation", organisation(&config)));
+            findings.push(finding("isolation", isolation(&config).await));
             findings.push(finding("port", port(global, &config).await));
         }
     }
@@ -39,7 +42,12 @@ pub async fn run(global: &Global, _: Args) -> anyhow::Result<Outcome> {
         output::json(&findings)?;
     } else {
         for it in &findings {
-            let mark = if it.ok { "ok  " } else { "FAIL" };
+            let terminal = Terminal::of_stdout();
+            let mark = match (it.ok, it.detail.starts_with(OFF)) {
+                (false, _) => terminal.alarm("FAIL"),
+                (true, true) => terminal.alarm("OFF "),
+                (true, false) => "ok  ".to_owned(),
+            };
             let detail = visible(&it.detail).replace('\n', " ");
             output::line(format_args!("{mark}  {:<13} {detail}", it.check))?;
         }
@@ -85,6 +93,15 @@ fn models(config: &Config) -> Result<String, String> {
 
 fn organisation(config: &Config) -> Result<String, String> {
     chancery_server::organisation::check(config).map_err(|it| it.to_string())
+}
+
+async fn isolation(config: &Config) -> Result<String, String> {
+    let workspace = config.workspace();
+    // Where there is none yet, any directory tells as much.
+    let workspace = if workspace.is_dir() { workspace } else { std::env::temp_dir() };
+    let (well, said) = told(&config.isolation(&workspace).await);
+    // Whoever wrote it knows it; whoever reads this is to see it.
+    if well || said.starts_with(OFF) { Ok(said) } else { Err(said) }
 }
 
 async fn port(global: &Global, config: &Config) -> Result<String, String> {

@@ -9,9 +9,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use toml::{Table, Value};
 
 use crate::Global;
+use crate::isolation;
 use crate::outcome::Outcome;
 use crate::output;
 use crate::server::{environment, settings};
+use crate::terminal::Terminal;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -45,6 +47,10 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
         output::note(format_args!("warning: {warning}"));
     }
     banner(&config, &layers, &running.url());
+    let (well, told) = isolation::told(&running.isolation);
+    let told = format!("  Isolation   {told}");
+    let told = if well { told } else { Terminal::of_stderr().alarm(&told) };
+    output::note(format_args!("{told}"));
     tokio::select! {
         _ = tokio::signal::ctrl_c() => {}
         _ = terminate.recv() => {}
@@ -69,7 +75,7 @@ fn banner(config: &Config, layers: &Layers, url: &str) {
     let org = config.org.as_ref().map_or("built in".to_owned(), |it| it.display().to_string());
     output::note(format_args!(
         "Chancery {}\n  API         {url}   docs {url}/docs\n  Settings    {file}\n  Data        {store}\n  \
-         Organisation {org}\n  Models      {}\n  Telemetry   none\n  Commands run without kernel isolation in this version",
+         Organisation {org}\n  Models      {}\n  Telemetry   none",
         env!("CARGO_PKG_VERSION"),
         describe_models(config, &environment().collect()),
     ));

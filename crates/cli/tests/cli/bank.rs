@@ -57,6 +57,9 @@ extends: builtin
 capabilities: {paper: require_approval, gold: deny}
 ";
 
+/// What was paid, a line each.
+const PAID: &str = "chancery-data/workspace/paid";
+
 pub struct Bank {
     pub place: Place,
     _server: Serving,
@@ -71,9 +74,10 @@ impl Bank {
         let tools = TOOLS.replace("ORG", &org.display().to_string());
         place.write("org/tools.yaml", &tools);
         place.write("org/policy.yaml", POLICY);
-        let paid = place.path("paid").display().to_string();
-        place.write("org/pay.sh", &format!("printf '%s %s\\n' \"$2\" \"$3\" >> '{paid}'\n"));
-        place.write("paid", "");
+        // Commands are behind walls: what they write is in the workspace.
+        place.write("org/pay.sh", "printf '%s %s\\n' \"$2\" \"$3\" >> paid\n");
+        std::fs::create_dir_all(place.path("chancery-data/workspace")).unwrap();
+        place.write(PAID, "");
         let _server = place.serve(&["--org", "org"]);
         Bank { place, _server }
     }
@@ -104,7 +108,7 @@ impl Bank {
     }
 
     pub fn paid(&self) -> Vec<String> {
-        let text = std::fs::read_to_string(self.place.path("paid")).unwrap();
+        let text = std::fs::read_to_string(self.place.path(PAID)).unwrap();
         text.lines().map(str::to_owned).collect()
     }
 }

@@ -71,11 +71,12 @@ impl House {
         self.dir.path().join(name)
     }
 
-    /// How to start the server of that name: it has a data directory and a model of its own.
+    /// How to start the server of that name: it has no walls around its commands, whose effects
+    /// are outside and one of which kills it; and it has a data directory and a model of its own.
     pub fn start(&self, name: &str, model: &FakeModel) -> Start {
         let settings = self.dir.path().join(format!("{name}.toml"));
         let text = format!(
-            "workers = {}\n[limits]\nlease_seconds = {}\n[tools]\non_unknown_outcome = \"{}\"\n\
+            "workers = {}\nisolation.mode = \"off\"\n[limits]\nlease_seconds = {}\n[tools]\non_unknown_outcome = \"{}\"\n\
              [models.default]\nprovider = \"openai\"\nmodel = \"fake\"\nbase_url = \"{}\"\n",
             self.workers,
             self.lease_seconds,

@@ -11,6 +11,7 @@ mod house;
 mod model;
 mod server;
 
+mod brink;
 mod clock;
 mod company;
 mod disk;

@@ -38,6 +38,9 @@ pub(super) async fn about(
     format: Format,
     notice: &Notice,
 ) -> Result<String, StoreError> {
+    if let Some(said) = &notice.body {
+        return Ok(of_the_board(all, format, notice, said).to_string());
+    }
     let run = store.run(notice.run).await?;
     let questions = match &*notice.topic {
         "permission.requested" => questions(store, all, notice).await?,
@@ -52,6 +55,29 @@ pub(super) async fn about(
         }),
     };
     Ok(body.to_string())
+}
+
+/// Nobody in the organisation answers: people are wanted.
+fn of_the_board(all: &Subscribers, format: Format, notice: &Notice, said: &Value) -> Value {
+    let link = format!("{}/mail", all.public_url.trim_end_matches('/'));
+    let name = |field: &str| visible(said[field].as_str().unwrap_or_default());
+    let line = || {
+        let (from, to) = (name("from_agent"), name("to_agent"));
+        format!("{to} has not answered what {from} raised: the board is asked. {link}")
+    };
+    match format {
+        Format::Generic => {
+            let mut body = json!({
+                "type": notice.topic, "at": notice.at.to_string(), "url": link,
+            });
+            if let (Some(body), Some(said)) = (body.as_object_mut(), said.as_object()) {
+                body.extend(said.clone());
+            }
+            body
+        }
+        Format::Slack => json!({"text": line()}),
+        Format::Feishu => json!({"msg_type": "text", "content": {"text": line()}}),
+    }
 }
 
 async fn questions(

@@ -7,6 +7,7 @@
 mod template;
 
 use std::collections::BTreeMap;
+use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -18,13 +19,17 @@ use chancery_domain::event::{Call, CallResult, RequestKind};
 use chancery_domain::text::{visible, visible_line};
 use serde_json::{Value, json};
 
-use super::process::{self, Ended, How, Program};
+use super::process::{self, Behind, Ended, How, Program};
 use super::{CallContext, Description, Done, Tool, ToolSpec};
+
+use crate::sandbox::{Isolation, Walls, launch};
 
 pub use template::{Template, TemplateError};
 
 /// How much of each output goes into the result: more than a model reads with profit.
 const OUTPUT_BYTES_MAX: usize = 256 * 1024;
+/// So many processors at work for all of a command's time are a burn.
+const CPUS: u64 = 16;
 
 #[derive(Debug)]
 pub struct Command {
@@ -40,6 +45,9 @@ pub struct Command {
     pub(super) workspace: PathBuf,
     /// Where programs are looked for.
     pub(super) search: String,
+    pub(super) isolation: Isolation,
+    /// What it may read and run outside the workspace, beside the system's own.
+    pub(super) programs: Vec<PathBuf>,
 }
 
 #[async_trait]
@@ -59,10 +67,12 @@ impl Tool for Command {
             argv,
             environment: self.environment(context),
             directory: self.workspace.clone(),
+            behind: Behind::Walls(self.isolation.clone(), Box::new(self.walls(context))),
         };
         let ran = process::run(&program, self.timeout, OUTPUT_BYTES_MAX, &context.cancelled).await;
         Done::Result(match ran {
             Ok(ended) => self.result(&ended),
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => self.refused(&error),
             Err(error) => CallResult::error(
                 "COMMAND_FAILED",
                 format!("command `{}` cannot be started: {error}", self.spec.name),
@@ -140,7 +150,27 @@ impl Command {
         .into()
     }
 
+    fn walls(&self, context: &CallContext) -> Walls {
+        let mut walls = Walls::of(context, &self.workspace, self.network);
+        // The wall clock ends it; what it leaves behind, if it could, would end by this.
+        walls.programs.clone_from(&self.programs);
+        walls.limits.cpu_seconds = Some(self.timeout.as_secs().saturating_mul(CPUS).max(CPUS));
+        walls
+    }
+
+    fn refused(&self, why: &dyn std::fmt::Display) -> CallResult {
+        let text = format!(
+            "command `{}` was not started: it must be isolated by the kernel, and cannot be here: \
+             {why}",
+            self.spec.name
+        );
+        CallResult::error("ISOLATION_UNAVAILABLE", text)
+    }
+
     fn result(&self, ended: &Ended) -> CallResult {
+        if let Some(why) = launch::refusal(ended) {
+            return self.refused(&why);
+        }
         let (code, head) = match ended.how {
             How::Exited(status) if status.success() => (None, "exit code 0".to_owned()),
             How::Exited(status) => (Some("COMMAND_FAILED"), exit(status)),
@@ -201,6 +231,8 @@ mod tests {
             network: false,
             workspace: std::env::temp_dir(),
             search: "/usr/bin:/bin".to_owned(),
+            isolation: Isolation::Off,
+            programs: vec![],
         }
     }
 

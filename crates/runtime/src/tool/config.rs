@@ -91,6 +91,9 @@ pub struct McpConfig {
     pub headers: BTreeMap<String, String>,
     /// How long one call may take.
     pub timeout: Option<Span>,
+    /// Said of a `command`, either way, it puts the server behind the walls that commands have,
+    /// with the whole workspace. Absent: it is the operator's own program, and as free as ours.
+    pub network: Option<bool>,
 }
 
 /// A file that cannot be read, and where.

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use super::desk::{object, spec, wrong};
 use super::files::{Reach, Workspace, is_protected, text};
-use super::process::{self, Ended, How, Program};
+use super::process::{self, Behind, Ended, How, Program};
 use super::settings::DockerSettings;
 use super::{CallContext, Caller, Done, Tool, ToolSpec, Touched};
 use crate::clock;
@@ -268,7 +268,8 @@ impl Docker {
             environment.insert("DOCKER_HOST".to_owned(), host.to_owned());
         }
         let directory: PathBuf = self.workspace.path().to_owned();
-        let program = Program { argv, environment, directory };
+        // It has to reach the daemon, and is run with words of ours and names that were checked.
+        let program = Program { argv, environment, directory, behind: Behind::Nothing };
         let ran = process::run(&program, timeout, OUTPUT_BYTES_MAX, &context.cancelled).await;
         ran.map_err(|error| {
             CallResult::error(

@@ -21,6 +21,7 @@ use serde_json::{Map, Value, json};
 use super::{CallContext, Caller, Description, Done, Effect, Tool, ToolSpec, Touched};
 
 pub(super) use protected::is_protected;
+pub(crate) use protected::protected;
 pub use reach::{Listed, Reach};
 pub use workspace::{FileError, Workspace};
 

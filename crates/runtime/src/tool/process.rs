@@ -15,14 +15,25 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 
+use crate::sandbox::{Confined, Isolation, Scratch, Walls};
+
 /// What is to be started.
 #[derive(Clone)]
-pub(super) struct Program {
+pub(crate) struct Program {
     /// The program and its arguments.
     pub argv: Vec<String>,
     /// All of the environment.
     pub environment: BTreeMap<String, String>,
     pub directory: PathBuf,
+    pub behind: Behind,
+}
+
+/// What is between a program and the rest of the machine.
+#[derive(Debug, Clone)]
+pub(crate) enum Behind {
+    Walls(Isolation, Box<Walls>),
+    /// It is the operator's own, and as free as the server.
+    Nothing,
 }
 
 // Without the environment, which holds secrets.
@@ -34,14 +45,14 @@ impl fmt::Debug for Program {
 
 /// How a program that was run to its end came to it.
 #[derive(Debug)]
-pub(super) struct Ended {
+pub(crate) struct Ended {
     pub how: How,
     pub stdout: Captured,
     pub stderr: Captured,
 }
 
 #[derive(Debug)]
-pub(super) enum How {
+pub(crate) enum How {
     Exited(ExitStatus),
     TimedOut,
     Cancelled,
@@ -49,16 +60,18 @@ pub(super) enum How {
 
 /// The beginning of what a process said, and how much it was in all.
 #[derive(Debug, Default)]
-pub(super) struct Captured {
+pub(crate) struct Captured {
     pub bytes: Vec<u8>,
     pub total: u64,
 }
 
 /// A process and all that it started. Ends with this value.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(crate) struct Group {
     child: Child,
     leader: Option<Pid>,
+    /// Goes when nobody is left who could write to it.
+    scratch: Option<Scratch>,
 }
 
 /// How long output is waited for after the end: a process that left the group may hold the pipe
@@ -67,7 +80,7 @@ const DRAIN_MAX: Duration = Duration::from_secs(1);
 
 /// Runs a program to its end, or to that of the time it has. Keeps `keep` bytes of each output
 /// and reads on beyond them, so that the program does not wait for a reader.
-pub(super) async fn run(
+pub(crate) async fn run(
     program: &Program,
     timeout: Duration,
     keep: usize,
@@ -104,7 +117,7 @@ pub(super) async fn run(
 }
 
 /// Starts a program that is talked to.
-pub(super) fn converse(
+pub(crate) fn converse(
     program: &Program,
 ) -> io::Result<(Group, ChildStdin, ChildStdout, ChildStderr)> {
     let mut group = start(program, Stdio::piped())?;
@@ -115,19 +128,22 @@ pub(super) fn converse(
     }
 }
 
-// Everything that starts comes through here: restricting a process (45-isolation) is putting a
-// launcher in front of `argv` at this point, and nowhere else.
+// Everything that starts comes through here. What is to be behind walls starts as our launcher,
+// which becomes the program when they stand. No `pre_exec`: without it the server is not forked.
 #[expect(clippy::disallowed_methods, reason = "this is the place that the lint points to")]
 fn start(program: &Program, stdin: Stdio) -> io::Result<Group> {
-    let (first, rest) = program
-        .argv
+    let confined = confined(program)?;
+    let argv = confined.as_ref().map_or(&program.argv[..], |it| &it.argv[..]);
+    let (first, rest) = argv
         .split_first()
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no program is named"))?;
-    let child = Command::new(first)
-        .args(rest)
-        .env_clear()
-        .envs(&program.environment)
-        .current_dir(&program.directory)
+    let mut command = Command::new(first);
+    command.args(rest).env_clear().current_dir(&program.directory);
+    match &confined {
+        Some(it) => command.envs(it.environment.iter().cloned()),
+        None => command.envs(&program.environment),
+    };
+    let child = command
         .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -135,13 +151,26 @@ fn start(program: &Program, stdin: Stdio) -> io::Result<Group> {
         .kill_on_drop(true)
         .spawn()?;
     let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-    Ok(Group { child, leader })
+    let scratch = confined.and_then(|it| it.scratch);
+    Ok(Group { child, leader, scratch })
+}
+
+fn confined(program: &Program) -> io::Result<Option<Confined>> {
+    let Behind::Walls(isolation, walls) = &program.behind else { return Ok(None) };
+    match isolation {
+        Isolation::Off => Ok(None),
+        Isolation::On(launcher) => {
+            let Program { argv, environment, directory, .. } = program;
+            launcher.confine(argv, environment, directory, walls).map(Some)
+        }
+        Isolation::Lacking(why) => Err(io::Error::new(io::ErrorKind::Unsupported, why.to_string())),
+    }
 }
 
 impl Group {
     /// Kills every process of the group. Once, and at the latest right after the leader's end:
     /// the number stays taken while a member lives, and is not given out again soon after.
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         if let Some(leader) = self.leader.take() {
             // An error says that none is left.
             let _ = kill_process_group(leader, Signal::KILL);
@@ -152,6 +181,7 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         self.kill();
+        drop(self.scratch.take());
     }
 }
 
@@ -171,7 +201,7 @@ impl Captured {
     }
 
     /// As text, with a word about what was cut.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut text = String::from_utf8_lossy(&self.bytes).into_owned();
         let kept = self.bytes.len() as u64;
         if kept < self.total {
@@ -192,6 +222,7 @@ mod tests {
             argv: ["/bin/sh", "-c", script].map(str::to_owned).to_vec(),
             environment: BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]),
             directory: std::env::temp_dir(),
+            behind: Behind::Nothing,
         }
     }
 

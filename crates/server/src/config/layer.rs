@@ -217,7 +217,7 @@ fn scalar(text: &str) -> Value {
 /// The keys at the top, by asking the type itself.
 fn known_keys() -> Table {
     let mut keys = Table::try_from(Config::default()).unwrap_or_default();
-    for optional in ["database", "org", "workspace", "isolation"] {
+    for optional in ["database", "org", "workspace"] {
         keys.insert(optional.to_owned(), Value::Boolean(true));
     }
     keys
@@ -246,6 +246,7 @@ fn nearest(given: &str) -> Option<String> {
 fn check(config: &Config) -> Result<(), ConfigError> {
     check_ranges(config)?;
     super::webhook::check(config)?;
+    super::isolation::check(config)?;
     for (tier, model) in &config.tiers {
         if !config.models.contains_key(model) {
             return Err(ConfigError::Meaning(format!(
@@ -259,12 +260,6 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     {
         return Err(ConfigError::Meaning(
             "`database` is a `postgres://` URL; for SQLite, leave it out and set `data`".to_owned(),
-        ));
-    }
-    if config.isolation.as_ref().is_some_and(|it| it.mode == super::IsolationMode::Require) {
-        return Err(ConfigError::Meaning(
-            "`isolation.mode = \"require\"` cannot be met: commands are not isolated by the kernel in this version"
-                .to_owned(),
         ));
     }
     Ok(())

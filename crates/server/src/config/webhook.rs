@@ -42,9 +42,17 @@ fn usual() -> Vec<String> {
         "run.completed",
         "run.failed",
         "run.cancelled",
+        BOARD,
     ]
     .map(str::to_owned)
     .to_vec()
+}
+
+/// Nobody in the organisation has answered: the board is asked.
+const BOARD: &str = "escalation.board";
+
+fn is_topic(name: &str) -> bool {
+    name == BOARD || Event::KINDS.contains(&name)
 }
 
 pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
@@ -53,7 +61,7 @@ pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
         if !webhook.url.starts_with("http://") && !webhook.url.starts_with("https://") {
             return Err(wrong("`url` begins with `http://` or `https://`".to_owned()));
         }
-        if let Some(unknown) = webhook.events.iter().find(|it| !Event::KINDS.contains(&&***it)) {
+        if let Some(unknown) = webhook.events.iter().find(|it| !is_topic(it)) {
             return Err(wrong(format!("there is no event `{unknown}`")));
         }
     }

@@ -27,7 +27,7 @@ const COMMAND: &[&str] = &[
     "timeout",
     "network",
 ];
-const SERVER: &[&str] = &["command", "env", "url", "headers", "timeout"];
+const SERVER: &[&str] = &["command", "env", "url", "headers", "timeout", "network"];
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolsDraft {
@@ -175,13 +175,17 @@ fn check_server(key: &Key, node: &Node, mistakes: &mut Mistakes) {
     if let Some(it) = url {
         text(it, &format!("{path}.url"), mistakes);
     }
-    for (name, with, there) in [("env", "command", command), ("headers", "url", url)] {
+    for (name, with, there) in
+        [("env", "command", command), ("network", "command", command), ("headers", "url", url)]
+    {
         let Some(it) = table.get(name) else { continue };
         if there.is_none() {
             let detail = format!("`{path}.{name}` is only for a server with a `{with}`");
             mistakes.add(it.at, "E107", detail);
         }
-        map(it, &format!("{path}.{name}"), mistakes);
+        if name != "network" {
+            map(it, &format!("{path}.{name}"), mistakes);
+        }
     }
 }
 

@@ -87,31 +87,55 @@ pub async fn create(
     Ok((status, Json(view::memory::memory(kept))))
 }
 
-#[derive(Debug, Default, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct SearchParams {
-    /// What is looked for, in any language.
-    #[param(min_length = 1, max_length = 4000)]
-    q: String,
-    /// `flat` unless said: all that the caller may read.
-    #[param(pattern = "^(flat|personal|group)?$")]
-    mode: Option<String>,
-    /// At most 50; 10 unless said.
-    #[param(maximum = 4294967295u32)]
-    limit: Option<u32>,
-    #[serde(rename = "type")]
-    #[param(rename = "type", pattern = "^(core|episodic|archival)?$")]
-    kind: Option<String>,
-    /// For whom, where the caller may act for others.
-    #[param(max_length = 256, pattern = r"^[!-~]*$")]
-    user: Option<String>,
-    #[param(max_length = 256, pattern = r"^[!-~]*$")]
-    project: Option<String>,
-    #[param(max_length = 256, pattern = r"^[!-~]*$")]
-    group: Option<String>,
-    #[param(max_length = 256, pattern = r"^[!-~]*$")]
-    agent: Option<String>,
+/// A query that says which memories, with what it says before and after that.
+macro_rules! asks_which {
+    ($name:ident { $($before:tt)* } { $($after:tt)* }) => {
+        #[derive(Debug, Default, Deserialize, IntoParams)]
+        #[serde(deny_unknown_fields)]
+        #[into_params(parameter_in = Query)]
+        pub struct $name {
+            $($before)*
+            #[serde(rename = "type")]
+            #[param(rename = "type", pattern = "^(core|episodic|archival)?$")]
+            kind: Option<String>,
+            /// For whom, where the caller may act for others.
+            #[param(max_length = 256, pattern = r"^[!-~]*$")]
+            user: Option<String>,
+            #[param(max_length = 256, pattern = r"^[!-~]*$")]
+            project: Option<String>,
+            #[param(max_length = 256, pattern = r"^[!-~]*$")]
+            group: Option<String>,
+            #[param(max_length = 256, pattern = r"^[!-~]*$")]
+            agent: Option<String>,
+            $($after)*
+        }
+
+        impl $name {
+            fn which(&self) -> Which<'_> {
+                Which {
+                    kind: said(&self.kind),
+                    user: said(&self.user),
+                    project: said(&self.project),
+                    group: said(&self.group),
+                    agent: said(&self.agent),
+                }
+            }
+        }
+    };
+}
+
+asks_which! {
+    SearchParams {
+        /// What is looked for, in any language.
+        #[param(min_length = 1, max_length = 4000)]
+        q: String,
+        /// `flat` unless said: all that the caller may read.
+        #[param(pattern = "^(flat|personal|group)?$")]
+        mode: Option<String>,
+        /// At most 50; 10 unless said.
+        #[param(maximum = 4294967295u32)]
+        limit: Option<u32>,
+    } {}
 }
 
 /// Finds what has most in common with a question, in the order of the mode's tiers.
@@ -122,14 +146,7 @@ pub async fn search(
     caller: Caller,
     Params(params): Params<SearchParams>,
 ) -> Result<Json<Page<FoundMemory>>> {
-    let which = Which {
-        kind: params.kind,
-        user: params.user,
-        project: params.project,
-        group: params.group,
-        agent: params.agent,
-    };
-    let (party, asked) = which.asked(&caller)?;
+    let (party, asked) = params.which().asked(&caller)?;
     check_text("q", &params.q)?;
     if params.q.chars().count() > QUESTION_MAX {
         return Err(bad_request(format!("`q` has at most {QUESTION_MAX} characters")));
@@ -147,28 +164,15 @@ pub async fn search(
     Ok(Json(Page { items, next_cursor: None }))
 }
 
-#[derive(Debug, Default, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct ListParams {
-    #[serde(rename = "type")]
-    #[param(rename = "type", pattern = "^(core|episodic|archival)?$")]
-    kind: Option<String>,
-    /// For whom, where the caller may act for others.
-    #[param(max_length = 256, pattern = r"^[!-~]*$")]
-    user: Option<String>,
-    #[param(max_length = 256, pattern = r"^[!-~]*$")]
-    project: Option<String>,
-    #[param(max_length = 256, pattern = r"^[!-~]*$")]
-    group: Option<String>,
-    #[param(max_length = 256, pattern = r"^[!-~]*$")]
-    agent: Option<String>,
-    /// At most 200; 50 unless said.
-    #[param(maximum = 4294967295u32)]
-    limit: Option<u32>,
-    /// The `next_cursor` of the page before.
-    #[param(pattern = "^(mem_[0-9a-f]{32})?$")]
-    cursor: Option<String>,
+asks_which! {
+    ListParams {} {
+        /// At most 200; 50 unless said.
+        #[param(maximum = 4294967295u32)]
+        limit: Option<u32>,
+        /// The `next_cursor` of the page before.
+        #[param(pattern = "^(mem_[0-9a-f]{32})?$")]
+        cursor: Option<String>,
+    }
 }
 
 /// What the caller may read, the newest first; what was corrected too.
@@ -179,15 +183,8 @@ pub async fn list(
     caller: Caller,
     Params(params): Params<ListParams>,
 ) -> Result<Json<Page<Memory>>> {
-    let which = Which {
-        kind: params.kind,
-        user: params.user,
-        project: params.project,
-        group: params.group,
-        agent: params.agent,
-    };
-    let (party, asked) = which.asked(&caller)?;
-    let before = said(params.cursor).map(|it| it.parse::<MemoryId>()).transpose();
+    let (party, asked) = params.which().asked(&caller)?;
+    let before = said(&params.cursor).map(str::parse::<MemoryId>).transpose();
     let before = before.map_err(|it| bad_request(format!("`cursor`: {it}")))?;
     let limit = params.limit.unwrap_or(50).clamp(1, LIST_MAX) as usize;
     let plan = party.everything(false, asked);
@@ -198,23 +195,7 @@ pub async fn list(
     Ok(Json(Page { items: rows.into_iter().map(view::memory::memory).collect(), next_cursor }))
 }
 
-#[derive(Debug, Default, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct ExportParams {
-    #[serde(rename = "type")]
-    #[param(rename = "type", pattern = "^(core|episodic|archival)?$")]
-    kind: Option<String>,
-    /// For whom, where the caller may act for others.
-    #[param(max_length = 256, pattern = r"^[!-~]*$")]
-    user: Option<String>,
-    #[param(max_length = 256, pattern = r"^[!-~]*$")]
-    project: Option<String>,
-    #[param(max_length = 256, pattern = r"^[!-~]*$")]
-    group: Option<String>,
-    #[param(max_length = 256, pattern = r"^[!-~]*$")]
-    agent: Option<String>,
-}
+asks_which! { ExportParams {} {} }
 
 /// All that the caller may read, the newest first, a line of JSON each.
 #[utoipa::path(get, path = "/api/memories/export", params(ExportParams),
@@ -224,14 +205,7 @@ pub async fn export(
     caller: Caller,
     Params(params): Params<ExportParams>,
 ) -> Result<Response> {
-    let which = Which {
-        kind: params.kind,
-        user: params.user,
-        project: params.project,
-        group: params.group,
-        agent: params.agent,
-    };
-    let (party, asked) = which.asked(&caller)?;
+    let (party, asked) = params.which().asked(&caller)?;
     let plan = party.everything(false, asked);
     // One that could not even begin is an error that can be read.
     let first = app.store.memories(&plan, None, EXPORT_PAGE).await?;
@@ -275,7 +249,7 @@ pub async fn show(
     Path(id): Path<String>,
     Params(params): Params<OneParams>,
 ) -> Result<Json<Memory>> {
-    let party = caller.remembers(said(params.user).as_deref())?;
+    let party = caller.remembers(said(&params.user))?;
     Ok(Json(view::memory::memory(visible(&app, &party, &id).await?)))
 }
 
@@ -289,7 +263,7 @@ pub async fn forget(
     Path(id): Path<String>,
     Params(params): Params<OneParams>,
 ) -> Result<Json<Memory>> {
-    let party = caller.remembers(said(params.user).as_deref())?;
+    let party = caller.remembers(said(&params.user))?;
     let found = visible(&app, &party, &id).await?;
     let own = found.partition.scope.user.as_ref() == Some(party.user());
     if !own && found.owner != *party.user() && !caller.is_operator() {
@@ -310,25 +284,25 @@ pub async fn forget(
 }
 
 /// Which memories, as a query says it.
-struct Which {
-    kind: Option<String>,
-    user: Option<String>,
-    project: Option<String>,
-    group: Option<String>,
-    agent: Option<String>,
+struct Which<'q> {
+    kind: Option<&'q str>,
+    user: Option<&'q str>,
+    project: Option<&'q str>,
+    group: Option<&'q str>,
+    agent: Option<&'q str>,
 }
 
-impl Which {
+impl Which<'_> {
     fn asked(self, caller: &Caller) -> Result<(Party, Asked)> {
-        let party = caller.remembers(said(self.user).as_deref())?;
-        let named = |name: &str, given: Option<String>| -> Result<Option<String>> {
-            said(given).map(|it| check_name(name, &it).map(|()| it)).transpose()
+        let party = caller.remembers(self.user)?;
+        let named = |name: &str, given: Option<&str>| -> Result<Option<String>> {
+            given.map(|it| check_name(name, it).map(|()| it.to_owned())).transpose()
         };
         let asked = Asked {
             project: named("project", self.project)?.map(ProjectId),
             group: named("group", self.group)?.map(GroupId),
             agent: named("agent", self.agent)?.map(AgentId),
-            kind: said(self.kind).map(|it| known_kind(&it)).transpose()?,
+            kind: self.kind.map(known_kind).transpose()?,
         };
         Ok((party, asked))
     }
@@ -349,8 +323,8 @@ fn missing(id: &str) -> ApiError {
 }
 
 /// `?user=` asks for nobody in particular.
-fn said(given: Option<String>) -> Option<String> {
-    given.filter(|it| !it.is_empty())
+fn said(given: &Option<String>) -> Option<&str> {
+    given.as_deref().filter(|it| !it.is_empty())
 }
 
 fn known_kind(given: &str) -> Result<MemoryKind> {

@@ -4,7 +4,9 @@ use axum::Json;
 use axum::extract::{Path, State};
 use chancery_api::Problems;
 use chancery_api::run::{Run, Speak};
-use chancery_domain::command;
+use chancery_domain::command::{self, Effect, Refusal};
+use chancery_domain::event::{Actor, Recorded};
+use chancery_domain::history::History;
 use chancery_domain::id::AgentId;
 use chancery_runtime::clock;
 use chancery_runtime::escalation::cancel_orphans;
@@ -15,6 +17,17 @@ use crate::error::Result;
 use crate::extract::{Body, check_text};
 use crate::router::App;
 
+/// Changes a run that the caller may know of, in their name.
+async fn steer(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    decide: impl Fn(History, &[Recorded], Actor) -> std::result::Result<Effect, Refusal>,
+) -> Result<Json<Run>> {
+    let row = caller.run(app, id).await?;
+    amend(app, row.id, |history, events| decide(history, events, caller.actor())).await
+}
+
 /// Ends a run. One that is cancelled already stays so.
 #[utoipa::path(post, path = "/api/runs/{id}/cancel", params(("id" = String, Path)),
     responses((status = 200, body = Run), Problems))]
@@ -23,9 +36,7 @@ pub async fn cancel(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Json<Run>> {
-    let row = caller.run(&app, &id).await?;
-    let by = caller.actor();
-    let cancelled = amend(&app, row.id, |history, _| command::cancel(history, by.clone())).await;
+    let cancelled = steer(&app, &caller, &id, |history, _, by| command::cancel(history, by)).await;
     // Those beneath it end, too: now, if nothing comes between, or a moment later.
     while matches!(cancel_orphans(&app.store).await, Ok(true)) {}
     cancelled
@@ -39,9 +50,7 @@ pub async fn resume(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Json<Run>> {
-    let row = caller.run(&app, &id).await?;
-    let by = caller.actor();
-    amend(&app, row.id, |history, _| command::resume(history, by.clone())).await
+    steer(&app, &caller, &id, |history, _, by| command::resume(history, by)).await
 }
 
 /// Says something into a run; the model reads it before it speaks next.
@@ -53,12 +62,10 @@ pub async fn speak(
     Path(id): Path<String>,
     Body(body): Body<Speak>,
 ) -> Result<Json<Run>> {
-    let row = caller.run(&app, &id).await?;
     check_text("text", &body.text)?;
-    let (message, by) = (clock::new_message_id(), caller.actor());
-    let to = body.to.map(AgentId);
-    amend(&app, row.id, |history, _| {
-        command::speak(history, message, body.text.clone(), to.clone(), by.clone())
+    let (message, to) = (clock::new_message_id(), body.to.map(AgentId));
+    steer(&app, &caller, &id, |history, _, by| {
+        command::speak(history, message, body.text.clone(), to.clone(), by)
     })
     .await
 }
@@ -83,9 +90,7 @@ pub async fn pause(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Json<Run>> {
-    let row = caller.run(&app, &id).await?;
-    let by = caller.actor();
-    amend(&app, row.id, |history, _| command::pause(history, by.clone())).await
+    steer(&app, &caller, &id, |history, _, by| command::pause(history, by)).await
 }
 
 /// Asks a run to come to an end with what it has. In a group the lead has the last word.
@@ -96,7 +101,5 @@ pub async fn wrapup(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Json<Run>> {
-    let row = caller.run(&app, &id).await?;
-    let by = caller.actor();
-    amend(&app, row.id, |history, events| command::wrap_up(history, events, by.clone())).await
+    steer(&app, &caller, &id, command::wrap_up).await
 }

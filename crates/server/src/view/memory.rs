@@ -36,7 +36,7 @@ fn source(it: memory::Source) -> MemorySource {
     }
 }
 
-fn by(actor: Actor) -> String {
+pub fn by(actor: Actor) -> String {
     match actor {
         Actor::User(it) => it.0,
         Actor::Service(it) => format!("service:{it}"),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use chancery_server::config::{Config, ModelConfig, Provider};
+use chancery_server::config::{Config, IsolationMode, ModelConfig, Provider};
 use chancery_server::{Running, start};
 use chancery_testkit::fake_model::FakeModel;
 use reqwest::Method;
@@ -68,6 +68,8 @@ impl Server {
             ..Config::default()
         };
         config.limits.grace_seconds = 2;
+        // This process is a test, and not the binary that puts up walls.
+        config.isolation.mode = IsolationMode::Off;
         let scripted =
             ModelConfig { scenario: Some(scenario), ..ModelConfig::new(Provider::Scripted) };
         config.models.insert("default".to_owned(), scripted);

@@ -54,7 +54,7 @@ async fn what_is_built_in_is_version_one() {
     assert_eq!((&org["version"], &org["source"]), (&json!(1), &json!("built-in")));
     assert_eq!(
         org["counts"],
-        json!({"roles": 10, "agents": 10, "users": 0, "groups": 2, "tools": 37})
+        json!({"roles": 10, "agents": 10, "users": 0, "groups": 2, "tools": 47})
     );
     assert_eq!(org["by"], "system");
     assert_eq!(org["pending_mistakes"], json!([]));

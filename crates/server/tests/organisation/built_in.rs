@@ -93,3 +93,22 @@ fn written_out_it_is_the_same_organisation() {
     assert_eq!(written.org.groups.len(), 2);
     assert_ne!(written.files.digest(), built_in.files.digest());
 }
+
+#[test]
+fn the_matrix_of_who_writes_what_to_whom_is_as_reviewed() {
+    let org = loaded(&[]).unwrap().org;
+    let open = chancery_domain::mail::triples(&org);
+    let among = |it: &&(String, String, String)| ROLES.contains(&&*it.0) && ROLES.contains(&&*it.1);
+    assert_eq!(open.keys().filter(among).count(), 66);
+    let to_board: Vec<_> = open.keys().filter(|it| it.1 == "board").collect();
+    assert_eq!(to_board.len(), 1, "{to_board:?}");
+    let mut rows = std::collections::BTreeMap::<(String, String), Vec<String>>::new();
+    for ((from, to, kind), bound) in open {
+        let kind = if bound { format!("{kind}*") } else { kind };
+        rows.entry((from, to)).or_default().push(kind);
+    }
+    let rows = rows
+        .into_iter()
+        .map(|((from, to), kinds)| format!("{from:<16} {to:<16} {}", kinds.join(" ")));
+    insta::assert_snapshot!(rows.collect::<Vec<_>>().join("\n"));
+}

@@ -43,6 +43,18 @@ pub struct ContractFilter {
     pub before: Option<ContractId>,
 }
 
+/// A step that somebody wants to make.
+#[derive(Debug, Clone)]
+pub struct WantedStep {
+    pub id: ContractId,
+    pub to: State,
+    pub by: Actor,
+    /// Whether a person among them stands for the board.
+    pub operator: bool,
+    pub note: Option<String>,
+    pub at: Timestamp,
+}
+
 /// What a step came to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stepped {
@@ -121,44 +133,22 @@ impl Store {
     pub async fn step_contract(
         &self,
         org: &Arc<Org>,
-        id: &ContractId,
-        to: State,
-        by: (&Actor, bool),
-        note: Option<&str>,
-        at: Timestamp,
+        wanted: WantedStep,
         entry: Entry,
     ) -> Result<Stepped, StoreError> {
         #[cfg(feature = "faults")]
         self.point().await?;
-        let entries = drafts(vec![entry], at)?;
-        let wanted = Wanted {
-            id: id.clone(),
-            to,
-            by: by.0.clone(),
-            operator: by.1,
-            note: note.map(str::to_owned),
-            at,
-        };
+        let entries = drafts(vec![entry], wanted.at)?;
         let org = org.clone();
         within!(write, self, Wall::system(), session =>
             make_step(session, &org, &wanted, &entries))
     }
 }
 
-#[derive(Debug, Clone)]
-struct Wanted {
-    id: ContractId,
-    to: State,
-    by: Actor,
-    operator: bool,
-    note: Option<String>,
-    at: Timestamp,
-}
-
 async fn make_step(
     session: &impl Session,
     org: &Org,
-    wanted: &Wanted,
+    wanted: &WantedStep,
     entries: &[AuditDraft],
 ) -> Result<Stepped, StoreError> {
     loop {

@@ -26,14 +26,19 @@ impl Store {
     pub async fn take_deposits(&self, limit: u32, hold: Duration) -> Result<Vec<Due>, StoreError> {
         let now = self.database_time().await?;
         let until = now + hold.min(PAUSE_MAX).as_micros() as i64;
-        self.write_rows(
+        let taken = self.write_rows(
             "UPDATE deposits SET due_at = $1, tries = tries + 1 WHERE due_at <= $2
                AND run_id IN (SELECT run_id FROM deposits WHERE due_at <= $2 ORDER BY due_at LIMIT $3)
              RETURNING run_id, tries",
             vec![Param::Int(until), Param::Int(now), Param::Int(i64::from(limit))],
             |row| Ok(Due { run: RunId(row.uuid(0)?), tries: row.int(1)? as u32 }),
-        )
-        .await
+        );
+        let taken = taken.await?;
+        #[cfg(feature = "faults")]
+        if !taken.is_empty() {
+            crate::fault::brink();
+        }
+        Ok(taken)
     }
 
     /// What a group wrote down in one run, the first first.
@@ -50,7 +55,11 @@ impl Store {
         deposits: Vec<NewMemory>,
     ) -> Result<usize, StoreError> {
         let (wall, home) = (Wall::of_home(home), home.clone());
-        within!(write, self, wall, session => carry_out(session, run, &home, &deposits))
+        let made: Result<usize, StoreError> =
+            within!(write, self, wall, session => carry_out(session, run, &home, &deposits));
+        #[cfg(feature = "faults")]
+        crate::fault::brink();
+        made
     }
 
     /// There is nothing to deposit of this run.
@@ -101,11 +110,15 @@ async fn carry_out(
     if session.execute(sql, vec![Param::Uuid(run.0)]).await? == 0 {
         return Ok(0);
     }
+    #[cfg(feature = "faults")]
+    crate::fault::brink();
     let mut made = 0;
     for deposit in deposits {
         if let Ok(Written::New { .. }) = write::write(session, home, deposit).await? {
             made += 1;
         }
+        #[cfg(feature = "faults")]
+        crate::fault::brink();
     }
     Ok(made)
 }

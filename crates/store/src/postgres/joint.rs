@@ -48,6 +48,8 @@ impl Postgres {
             let births = joint.births.iter().map(|it| &it.0);
             extend(&transaction, appends.into_iter().chain(births).flat_map(|it| &it.audit))
                 .await?;
+            #[cfg(feature = "faults")]
+            crate::fault::brink();
             transaction.commit().await?;
             return Ok(vec![Verdict::Appended; joint.appends.len()]);
         }

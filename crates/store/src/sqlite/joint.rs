@@ -21,6 +21,8 @@ impl Sqlite {
             for (verdict, change) in verdicts.iter_mut().zip(&joint.appends) {
                 *verdict = append(connection, change)?;
                 chain.write(connection, &change.audit)?;
+                #[cfg(feature = "faults")]
+                crate::fault::brink();
             }
             for (change, birth) in &joint.births {
                 create(connection, change, birth, None)?;

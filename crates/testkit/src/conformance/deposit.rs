@@ -1,11 +1,16 @@
 //! Deposits: a group's results become its project's knowledge, once.
 
+use std::time::Duration;
+
 use chancery_domain::memory::{Asked, EpisodeKind, MemoryKind, Partition, Scope};
+use chancery_runtime::deposit::deposit_due;
 use chancery_store::memory::NewMemory;
 use serde_json::Value;
 
 use super::memory::*;
 use super::*;
+
+const HOLD: Duration = Duration::from_secs(30);
 
 fn record_of(run: RunId, key: &str, kind: EpisodeKind, content: &str) -> NewMemory {
     let new = NewMemory { metadata: json!({"memory_type": kind.as_str()}), ..memory(content) };
@@ -49,8 +54,8 @@ pub async fn a_deposit_is_made_once_and_says_where_it_came_from(place: &super::H
     ];
     let run = group_run(&store, &decided).await;
     append(&store, run, [completed("The cart is shipped.")], Fence::Outside).await.unwrap();
-    assert_eq!(chancery_runtime::deposit::deposit_due(&store).await.unwrap(), 1);
-    assert_eq!(chancery_runtime::deposit::deposit_due(&store).await.unwrap(), 0);
+    assert_eq!(deposit_due(&store, HOLD).await.unwrap(), 1);
+    assert_eq!(deposit_due(&store, HOLD).await.unwrap(), 0);
     let asked = Asked { kind: Some(MemoryKind::Archival), ..Asked::default() };
     let mut kept = all(&store, &lin().everything(false, asked)).await;
     kept.sort_by_key(|it| it.metadata["source"].to_string());
@@ -91,7 +96,7 @@ pub async fn an_identical_text_is_linked_and_not_repeated(place: &super::Home) {
     for _ in 0..2 {
         let run = group_run(&store, &[(EpisodeKind::Decision, "prices are in euros")]).await;
         append(&store, run, [completed("prices are in euros")], Fence::Outside).await.unwrap();
-        chancery_runtime::deposit::deposit_due(&store).await.unwrap();
+        deposit_due(&store, HOLD).await.unwrap();
         runs.push(run);
     }
     let asked = Asked { kind: Some(MemoryKind::Archival), ..Asked::default() };
@@ -113,10 +118,7 @@ pub async fn a_deposit_that_two_take_is_made_once(place: &super::Home) {
         let run = group_run(&store, &[(EpisodeKind::Decision, &text)]).await;
         append(&store, run, [completed(&format!("output {n}"))], Fence::Outside).await.unwrap();
     }
-    let (one, two) = tokio::join!(
-        chancery_runtime::deposit::deposit_due(&store),
-        chancery_runtime::deposit::deposit_due(&other),
-    );
+    let (one, two) = tokio::join!(deposit_due(&store, HOLD), deposit_due(&other, HOLD));
     assert_eq!(one.unwrap() + two.unwrap(), 6);
     assert_eq!(store.deposits_due().await.unwrap(), 0);
     let asked = Asked { kind: Some(MemoryKind::Archival), ..Asked::default() };
@@ -130,7 +132,7 @@ pub async fn a_deposit_outlives_whoever_took_it(place: &super::Home) {
     append(&store, run, [completed("Shipped.")], Fence::Outside).await.unwrap();
     let taken = store.take_deposits(10, Duration::ZERO).await.unwrap();
     assert_eq!(taken.len(), 1, "taken, and then nothing more is heard of the taker");
-    assert_eq!(chancery_runtime::deposit::deposit_due(&store).await.unwrap(), 1);
+    assert_eq!(deposit_due(&store, HOLD).await.unwrap(), 1);
     let asked = Asked { kind: Some(MemoryKind::Archival), ..Asked::default() };
     let plan = lin().everything(false, asked);
     let kept = all(&store, &plan).await;

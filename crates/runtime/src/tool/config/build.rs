@@ -12,6 +12,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::super::command::{Command, Template};
+use super::super::contract;
 use super::super::desk;
 use super::super::docker::{self, Docker};
 use super::super::files::{ReadFile, Workspace, WriteFile};
@@ -20,14 +21,16 @@ use super::super::group::{Conclude, EscalateToGroup, ListAvailableGroups};
 use super::super::mail;
 use super::super::mcp::{ConnectError, Endpoint, Server, prefix, resolve};
 use super::super::memory;
-use super::super::process::Program;
+use super::super::process::{Behind, Program};
 use super::super::program;
 use super::super::settings::Settings;
+use super::super::staff::{self, CharterPlace};
 use super::super::wait_for_signal::WaitForSignal;
 use super::super::web;
 use super::super::{Effect, Tool, ToolSpec, Tools};
 use super::{CommandConfig, McpConfig, ToolsConfig};
 use crate::mailroom::Mailroom;
+use crate::sandbox::{Isolation, Walls};
 
 /// Where tools work.
 #[derive(Clone)]
@@ -42,8 +45,12 @@ pub struct Place {
     pub mailroom: Option<Mailroom>,
     /// What the operator says of the world outside.
     pub settings: Settings,
+    /// Who changes the organisation for them.
+    pub charter: CharterPlace,
     /// What `env:NAME` is looked up in, and where `PATH` and `HOME` are taken from.
     pub environment: BTreeMap<String, String>,
+    /// What commands are kept behind.
+    pub isolation: Isolation,
 }
 
 /// What there is to tell about a registry that was built.
@@ -110,7 +117,7 @@ fn local(config: &ToolsConfig, place: &Place) -> Result<Local, BuildError> {
         mistakes.push(mistake);
         Vec::new()
     });
-    let organisation = writing(config, place).chain(outside);
+    let organisation = writing(config, place, &workspace).chain(outside);
     let organisation = organisation.filter(|it| !is_stood_for(config, it.spec()));
     let built_in = built_in(config, &workspace).into_iter().chain(remembering(config, place));
     for tool in built_in.chain(organisation) {
@@ -157,7 +164,8 @@ pub fn specs() -> impl Iterator<Item = ToolSpec> {
         ListAvailableGroups::spec(),
         Conclude::spec(),
     ];
-    let organisation = mail::specs().chain(outside_specs());
+    let organisation = mail::specs().chain(contract::specs()).chain(staff::specs());
+    let organisation = organisation.chain(outside_specs());
     built_in.into_iter().chain(memory::specs()).chain(organisation)
 }
 
@@ -185,13 +193,25 @@ fn remembering(config: &ToolsConfig, place: &Place) -> Vec<Arc<dyn Tool>> {
     memory::tools(store, changed).into_iter().map(|it| Arc::new(it) as Arc<dyn Tool>).collect()
 }
 
-fn writing(config: &ToolsConfig, place: &Place) -> impl Iterator<Item = Arc<dyn Tool>> {
+fn writing(
+    config: &ToolsConfig,
+    place: &Place,
+    workspace: &Arc<Workspace>,
+) -> impl Iterator<Item = Arc<dyn Tool>> {
     let changed = |mut spec: ToolSpec| {
         config.tools.apply(&mut spec);
         spec
     };
-    let tools = place.mailroom.iter().flat_map(move |it| mail::tools(it, changed));
-    tools.map(|it| Arc::new(it) as Arc<dyn Tool>)
+    let mails = place.mailroom.iter().flat_map(move |it| mail::tools(it, changed));
+    let contracts =
+        place.mailroom.iter().flat_map(move |it| contract::tools(it, workspace, changed));
+    let staff = place
+        .mailroom
+        .iter()
+        .flat_map(move |it| staff::tools(it, workspace, &place.charter, changed));
+    let mails = mails.map(|it| Arc::new(it) as Arc<dyn Tool>);
+    let contracts = contracts.map(|it| Arc::new(it) as Arc<dyn Tool>);
+    mails.chain(contracts).chain(staff.map(|it| Arc::new(it) as Arc<dyn Tool>))
 }
 
 /// The organisation's tools that work on files, programs and the web.
@@ -283,6 +303,10 @@ fn command(
         *program = at.to_string_lossy().into_owned();
     }
     let template = Template::new(&argv, &given.parameters).map_err(|it| it.to_string())?;
+    // Files that the operator names by hand, such as the script of an interpreter. What stands
+    // for an argument is not among them: that is the model's word.
+    let named = argv.iter().filter(|it| it.starts_with('/') && !it.contains(['{', '}']));
+    let programs = named.map(PathBuf::from).filter(|it| it.is_file()).collect();
     let mut spec = ToolSpec {
         name: name.to_owned(),
         description: given.description.clone(),
@@ -309,6 +333,8 @@ fn command(
         network: given.network,
         workspace: workspace.to_owned(),
         search: search_path(place),
+        isolation: place.isolation.clone(),
+        programs,
     })
 }
 
@@ -357,6 +383,13 @@ fn endpoint(given: &McpConfig, place: &Place, workspace: &Path) -> Result<Endpoi
                 argv: argv.clone(),
                 environment,
                 directory: workspace.to_owned(),
+                behind: match given.network {
+                    Some(network) => {
+                        let walls = Walls::around(workspace, network);
+                        Behind::Walls(place.isolation.clone(), Box::new(walls))
+                    }
+                    None => Behind::Nothing,
+                },
             }))
         }
         (None, Some(url)) if given.env.is_empty() => {
@@ -390,14 +423,22 @@ impl fmt::Debug for Place {
 }
 
 impl Place {
-    /// With the environment of this process.
+    /// With the environment of this process, and without isolation.
     pub fn here(workspace: &Path, programs: &Path) -> Place {
         let environment = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
         let (workspace, programs) = (workspace.to_owned(), programs.to_owned());
-        let settings = Settings::default();
-        Place { workspace, programs, memory: None, mailroom: None, settings, environment }
+        Place {
+            workspace,
+            programs,
+            memory: None,
+            mailroom: None,
+            charter: CharterPlace::default(),
+            settings: Settings::default(),
+            environment,
+            isolation: Isolation::Off,
+        }
     }
 }
 
@@ -417,7 +458,8 @@ mod tests {
 
     /// Those that need no store.
     fn built_in_count() -> usize {
-        let in_store = memory::specs().len() + mail::specs().count();
+        let mails = mail::specs().chain(contract::specs()).chain(staff::specs());
+        let in_store = memory::specs().len() + mails.count();
         schemas(&ToolsConfig::default()).len() - in_store
     }
 

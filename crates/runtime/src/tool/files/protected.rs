@@ -41,7 +41,7 @@ const PROTECTED: &[&str] = &[
 const TEMPLATES: &[&str] = &[".env.example", ".env.sample", ".env.template"];
 
 /// The entry that stands against a path, if one does.
-pub(super) fn protected(path: &Path) -> Option<&'static str> {
+pub(crate) fn protected(path: &Path) -> Option<&'static str> {
     let parts: Vec<String> = path
         .components()
         .filter_map(|it| match it {

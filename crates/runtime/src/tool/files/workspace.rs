@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Stat, Uid};
 use rustix::io::Errno;
 
 use super::protected::protected;
@@ -172,7 +172,7 @@ impl Workspace {
         allowed(path, &at)?;
         check_repository(path, &at)?;
         within(&at.to_string_lossy())?;
-        let mode = match rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+        let there = match rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => None,
             Err(error) => return Err(failed(path, error)),
             Ok(stat) => {
@@ -183,12 +183,14 @@ impl Workspace {
                 if over == Over::Nothing {
                     return Err(FileError::Exists(path.to_owned()));
                 }
-                Some(Mode::from_raw_mode(stat.st_mode & 0o777))
+                Some(stat)
             }
         };
-        replace(&parent, name, content, mode, over).map_err(|source| match source.kind() {
-            io::ErrorKind::AlreadyExists => FileError::Exists(path.to_owned()),
-            _ => FileError::Io { path: path.to_owned(), source },
+        replace(&parent, name, content, there.as_ref(), over).map_err(|source| {
+            match source.kind() {
+                io::ErrorKind::AlreadyExists => FileError::Exists(path.to_owned()),
+                _ => FileError::Io { path: path.to_owned(), source },
+            }
         })
     }
 
@@ -334,7 +336,7 @@ fn replace(
     parent: &OwnedFd,
     name: &std::ffi::OsStr,
     content: &[u8],
-    mode: Option<Mode>,
+    there: Option<&Stat>,
     over: Over,
 ) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -351,10 +353,11 @@ fn replace(
     let mut file = File::from(file);
     let written = file
         .write_all(content)
-        .and_then(|()| match mode {
+        .and_then(|()| give(&file, parent, there))
+        .and_then(|()| match there {
             None => Ok(()),
             // What could be run before still can.
-            Some(mode) => Ok(rustix::fs::fchmod(&file, mode)?),
+            Some(stat) => Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(stat.st_mode & 0o777))?),
         })
         .and_then(|()| file.sync_all())
         .and_then(|()| {
@@ -370,6 +373,23 @@ fn replace(
     }
     // The new name is durable when the directory is.
     Ok(rustix::fs::fsync(parent)?)
+}
+
+/// As root we write in the name of others: a file belongs to whom it did, and a new one to whom its
+/// directory does, so that commands of an agent's own user go on with it.
+fn give(file: &File, parent: &OwnedFd, there: Option<&Stat>) -> io::Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let (user, group) = match there {
+        Some(stat) => (stat.st_uid, stat.st_gid),
+        None => {
+            let stat = rustix::fs::fstat(parent)?;
+            (stat.st_uid, stat.st_gid)
+        }
+    };
+    let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+    Ok(rustix::fs::fchown(file, Some(user), Some(group))?)
 }
 
 impl FileError {

@@ -14,7 +14,7 @@ use chancery_domain::event::CallResult;
 use serde_json::{Value, json};
 
 use super::super::CallContext;
-use super::super::process::{self, Ended, How, Program};
+use super::super::process::{self, Behind, Ended, How, Program};
 use crate::clock;
 
 /// Git on this machine, and the one repository that agents work on.
@@ -273,8 +273,13 @@ impl Bench<'_> {
             argv.extend(["-c".to_owned(), (*setting).to_owned()]);
         }
         argv.extend(args.iter().map(|it| (*it).to_owned()));
-        let program =
-            Program { argv, environment: self.environment(on), directory: self.dir.clone() };
+        let program = Program {
+            argv,
+            environment: self.environment(on),
+            directory: self.dir.clone(),
+            // It is git and nothing else that runs, with settings of ours alone.
+            behind: Behind::Nothing,
+        };
         let ended = process::run(&program, timeout, OUTPUT_BYTES_MAX, &self.context.cancelled)
             .await
             .map_err(GitError::Start)?;

@@ -1,0 +1,234 @@
+//! The walls around a process: what it may read and write, whether it has a network, and how much
+//! of the machine. Says what they are; [`launch`] puts them up, in a process of its own.
+//!
+//! The server never restricts itself and never forks: it starts our own binary in a hidden mode,
+//! which restricts itself and only then becomes the program.
+
+mod calls;
+mod establish;
+mod fence;
+mod filter;
+mod grant;
+mod hide;
+pub mod launch;
+mod limits;
+mod namespaces;
+mod probe;
+mod tree;
+mod user;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use chancery_domain::contract::Warrant;
+use chancery_domain::org::Stated;
+use serde::{Deserialize, Serialize};
+
+use crate::clock;
+use crate::tool::CallContext;
+
+pub use establish::Settings;
+pub use limits::Limits;
+pub use namespaces::Namespaces;
+pub use probe::{Attempt, Layers};
+pub use user::Users;
+
+/// What a process may reach. Everything else of the machine is not there for it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Walls {
+    pub workspace: PathBuf,
+    /// Beneath the workspace. One that ends in `/` is a directory.
+    pub read: Vec<PathBuf>,
+    /// Beneath the workspace, and readable too. A directory that is missing is made.
+    pub write: Vec<PathBuf>,
+    /// Outside the workspace: files and directories that may be read and run.
+    pub programs: Vec<PathBuf>,
+    pub network: bool,
+    /// Whose process it is: its agent's, where agents have users of their own.
+    pub agent: Option<String>,
+    pub limits: Limits,
+}
+
+impl Walls {
+    /// Those of a call: what its role's file scope says, and for a role without one the whole
+    /// workspace.
+    pub fn of(context: &CallContext, workspace: &Path, network: bool) -> Walls {
+        let role = context.org.role(&context.speaker.role);
+        let (read, write) = match role.and_then(|it| it.file_scope.as_ref()) {
+            Some(scope) => {
+                (paths(&scope.read, &context.warrant), paths(&scope.write, &context.warrant))
+            }
+            None => (Vec::new(), vec![PathBuf::from("./")]),
+        };
+        let agent = Some(context.speaker.agent.to_string());
+        Walls { read, write, agent, ..Walls::around(workspace, network) }
+    }
+
+    /// Those of a program that works for the organisation as a whole: it has the whole workspace.
+    pub fn around(workspace: &Path, network: bool) -> Walls {
+        Walls {
+            workspace: workspace.to_owned(),
+            read: Vec::new(),
+            write: vec![PathBuf::from("./")],
+            programs: Vec::new(),
+            network,
+            agent: None,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// A file scope's entries as paths beneath the workspace. One that leads elsewhere, or has a
+/// `{…}` that nothing stands for, grants nothing.
+fn paths(entries: &[Stated<String>], warrant: &Warrant) -> Vec<PathBuf> {
+    let filled = entries.iter().flat_map(|it| warrant.fill(&it.value));
+    let beneath = |it: &Cow<'_, str>| {
+        !it.starts_with('/') && !it.contains(['\\', '\0']) && it.split('/').all(|it| it != "..")
+    };
+    filled.filter(beneath).map(|it| PathBuf::from(&*it)).collect()
+}
+
+/// Whether processes are kept behind walls here. All clones are one.
+#[derive(Debug, Clone)]
+pub enum Isolation {
+    /// By the operator's own word.
+    Off,
+    On(Arc<Launcher>),
+    /// Required, and not to be had: nothing starts.
+    Lacking(Arc<str>),
+}
+
+/// How walls are put up on this machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Launcher {
+    /// Our own binary: what it is in a hidden mode, it is in no other.
+    pub program: PathBuf,
+    pub layers: Layers,
+    pub users: Option<Users>,
+    /// What the operator lets every program read and run, beside the system's own.
+    pub programs: Vec<PathBuf>,
+    pub limits: Limits,
+}
+
+/// What the launcher is told. It goes with the environment of the new process, which nobody else
+/// can write, and is gone from it before the program begins.
+#[derive(Debug, Serialize, Deserialize)]
+struct Order {
+    argv: Vec<String>,
+    environment: BTreeMap<String, String>,
+    directory: PathBuf,
+    walls: Walls,
+    namespaces: Namespaces,
+    user: Option<u32>,
+    /// A directory of its own, where it cannot have a `/tmp` of its own.
+    scratch: Option<PathBuf>,
+}
+
+/// The hidden mode.
+pub const MODE: &str = "__confine";
+/// Where an [`Order`] is.
+const ORDER: &str = "CHANCERY_ORDER";
+/// One variable can have this many bytes, its name and the end included.
+const ORDER_BYTES_MAX: usize = 128 * 1024 - 32;
+
+/// A command line that ends behind walls.
+#[derive(Debug)]
+pub struct Confined {
+    pub argv: [String; 2],
+    pub environment: [(String, String); 1],
+    pub scratch: Option<Scratch>,
+}
+
+/// A directory that is removed with this value.
+#[derive(Debug)]
+pub struct Scratch(PathBuf);
+
+impl Launcher {
+    /// What to start so that the program starts behind these walls.
+    pub fn confine(
+        &self,
+        argv: &[String],
+        environment: &BTreeMap<String, String>,
+        directory: &Path,
+        walls: &Walls,
+    ) -> io::Result<Confined> {
+        let mut walls = Walls { limits: self.limits.and(&walls.limits), ..walls.clone() };
+        walls.programs.extend(self.programs.iter().cloned());
+        let namespaces = self.layers.namespaces;
+        let scratch = match namespaces {
+            Namespaces::None => Some(Scratch::new()?),
+            Namespaces::Own | Namespaces::Users => None,
+        };
+        let user = match (&self.users, &walls.agent) {
+            (Some(users), agent) if namespaces == Namespaces::Own => {
+                Some(users.of(agent.as_deref()))
+            }
+            _ => None,
+        };
+        let order = Order {
+            argv: argv.to_vec(),
+            environment: environment.clone(),
+            directory: directory.to_owned(),
+            walls,
+            namespaces,
+            user,
+            scratch: scratch.as_ref().map(|it| it.0.clone()),
+        };
+        let order = serde_json::to_string(&order)?;
+        if order.len() > ORDER_BYTES_MAX {
+            let kind = io::ErrorKind::ArgumentListTooLong;
+            return Err(io::Error::new(kind, "its arguments and its walls are too long"));
+        }
+        let program = self.program.to_string_lossy().into_owned();
+        Ok(Confined {
+            argv: [program, MODE.to_owned()],
+            environment: [(ORDER.to_owned(), order)],
+            scratch,
+        })
+    }
+}
+
+impl Scratch {
+    fn new() -> io::Result<Scratch> {
+        use std::os::unix::fs::DirBuilderExt as _;
+        let path = std::env::temp_dir().join(format!("chancery-{}", clock::new_worker_id()));
+        std::fs::DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(Scratch(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What cannot be removed harms nobody: it is in the place for such things.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_that_leads_elsewhere_grants_nothing() {
+        let entries = [
+            "agents/qa/",
+            "README.md",
+            "{contract.workspace_scope}",
+            "/etc",
+            "../x",
+            "a/../../x",
+            "a\0b",
+            ".",
+        ];
+        let entries = entries.map(|it| it.to_owned().into());
+        let expected = ["agents/qa/", "README.md", "."].map(PathBuf::from);
+        assert_eq!(paths(&entries, &Warrant::default()), expected);
+        let scopes = vec!["src/a".to_owned(), "../b".to_owned()];
+        let warrant = Warrant { scopes, ..Warrant::default() };
+        assert!(paths(&entries, &warrant).contains(&PathBuf::from("src/a")));
+        assert_eq!(paths(&entries, &warrant).len(), 4);
+    }
+}

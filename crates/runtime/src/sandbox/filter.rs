@@ -1,0 +1,119 @@
+//! Which system calls a program has: those of a list, some of them with certain arguments alone.
+
+use std::collections::BTreeMap;
+
+use libc::{
+    AF_INET, AF_INET6, AF_UNIX, CLONE_NEWCGROUP, CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWNS,
+    CLONE_NEWPID, CLONE_NEWUSER, CLONE_NEWUTS, EPERM, SOCK_DGRAM, SOCK_STREAM,
+};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen as Width, SeccompCmpOp as Is, SeccompCondition,
+    SeccompFilter, SeccompRule, TargetArch, apply_filter,
+};
+
+use super::Namespaces;
+use super::calls::{ALLOWED, ALLOWED_OLD, IN_OWN_NAMESPACES, REFUSED, REFUSED_OLD};
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+const CLONE_NEWTIME: i32 = 0x80;
+const TIOCSTI: u64 = 0x5412;
+const TIOCLINUX: u64 = 0x541c;
+/// What asks for the personality and does not set it.
+const PERSONALITY_QUERY: u64 = 0xffff_ffff;
+
+/// For this process and all that it starts, for good.
+pub fn apply(network: bool, namespaces: Namespaces) -> Result<(), String> {
+    let told = |it: seccompiler::Error| it.to_string();
+    for filter in programs(network, namespaces).map_err(|it| it.to_string())? {
+        apply_filter(&filter).map_err(told)?;
+    }
+    Ok(())
+}
+
+/// The second filter ends the list of calls, so the first must be in place by then.
+fn programs(
+    network: bool,
+    namespaces: Namespaces,
+) -> Result<[BpfProgram; 2], seccompiler::BackendError> {
+    let arch: TargetArch = std::env::consts::ARCH.try_into()?;
+    let refused = refused(network, namespaces)?;
+    let not_permitted = SeccompAction::Errno(EPERM.unsigned_abs());
+    let refused = SeccompFilter::new(refused, SeccompAction::Allow, not_permitted, arch)?;
+    // "No such call": whoever asks falls back on an older one, as on an older kernel.
+    let unknown = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
+    let known = SeccompFilter::new(known(namespaces), unknown, SeccompAction::Allow, arch)?;
+    Ok([refused.try_into()?, known.try_into()?])
+}
+
+fn known(namespaces: Namespaces) -> Rules {
+    let own = match namespaces {
+        Namespaces::None => &[][..],
+        Namespaces::Own | Namespaces::Users => IN_OWN_NAMESPACES,
+    };
+    // Those that are refused are known too: the other filter has the word on them.
+    let all = [ALLOWED, ALLOWED_OLD, own, REFUSED, REFUSED_OLD];
+    all.into_iter().flatten().map(|it| (*it, Vec::new())).collect()
+}
+
+fn refused(network: bool, namespaces: Namespaces) -> Result<Rules, seccompiler::BackendError> {
+    let mut rules: Rules = REFUSED.iter().chain(REFUSED_OLD).map(|it| (*it, Vec::new())).collect();
+    let rule = |conditions: &[(u8, Width, Is, u64)]| {
+        let conditions = conditions.iter().cloned();
+        let all =
+            conditions.map(|(at, width, is, value)| SeccompCondition::new(at, width, is, value));
+        SeccompRule::new(all.collect::<Result<_, _>>()?)
+    };
+    let word = |it: i32| u64::from(it.unsigned_abs());
+
+    let spaces = [
+        CLONE_NEWNS,
+        CLONE_NEWUTS,
+        CLONE_NEWIPC,
+        CLONE_NEWUSER,
+        CLONE_NEWPID,
+        CLONE_NEWNET,
+        CLONE_NEWCGROUP,
+        CLONE_NEWTIME,
+    ];
+    let clones = spaces.map(|it| rule(&[(0, Width::Qword, Is::MaskedEq(word(it)), word(it))]));
+    rules.insert(libc::SYS_clone, clones.into_iter().collect::<Result<_, _>>()?);
+
+    let other = |at, families: &[i32]| -> Vec<_> {
+        families.iter().map(|it| (at, Width::Dword, Is::Ne, word(*it))).collect()
+    };
+    // A socket of a file's name reaches past the network's walls, and past those around files:
+    // a database, a container engine. A pair of sockets reaches nobody.
+    let sockets = if network {
+        let kind = |it: i32| (1, Width::Dword, Is::MaskedEq(0xf), word(it));
+        let plain = [SOCK_STREAM, SOCK_DGRAM];
+        let raw = (0..16).filter(|it| !plain.contains(it)).map(|it| rule(&[kind(it)]));
+        let mut sockets = raw.collect::<Result<Vec<_>, _>>()?;
+        sockets.push(rule(&other(0, &[AF_INET, AF_INET6]))?);
+        sockets
+    } else {
+        Vec::new()
+    };
+    rules.insert(libc::SYS_socket, sockets);
+    rules.insert(libc::SYS_socketpair, vec![rule(&other(0, &[AF_UNIX]))?]);
+
+    let terminal = [TIOCSTI, TIOCLINUX].map(|it| rule(&[(1, Width::Dword, Is::Eq, it)]));
+    rules.insert(libc::SYS_ioctl, terminal.into_iter().collect::<Result<_, _>>()?);
+    let personality = [(0, Width::Dword, Is::Ne, 0), (0, Width::Dword, Is::Ne, PERSONALITY_QUERY)];
+    rules.insert(libc::SYS_personality, vec![rule(&personality)?]);
+    if namespaces == Namespaces::None {
+        // Others of the same user could be slowed down or starved, the server among them.
+        for (call, whom) in [
+            (libc::SYS_prlimit64, 0),
+            (libc::SYS_sched_setaffinity, 0),
+            (libc::SYS_sched_setscheduler, 0),
+            (libc::SYS_sched_setparam, 0),
+            (libc::SYS_sched_setattr, 0),
+            (libc::SYS_setpriority, 1),
+            (libc::SYS_ioprio_set, 1),
+        ] {
+            rules.insert(call, vec![rule(&[(whom, Width::Dword, Is::Ne, 0)])?]);
+        }
+    }
+    Ok(rules)
+}

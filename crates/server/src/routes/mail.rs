@@ -1,0 +1,241 @@
+//! Mail: sent by agents that work elsewhere and by people for the board, and looked at.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use chancery_api::mail::{CanMail, Mail, MailRejection, NewMail};
+use chancery_api::{Page, Problems};
+use chancery_domain::id::{AgentId, ContractId, MailId, UserId};
+use chancery_domain::mail::{self, Attachment, BOARD, Draft, Priority};
+use chancery_runtime::clock;
+use chancery_runtime::mailroom::Posted;
+use chancery_store::mail::{Behalf, MailRow, Whose};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use crate::access::{Caller, Writer};
+use crate::error::{ApiError, Result};
+use crate::extract::{Body, Params, bad_request, check_depth, check_name};
+use crate::router::App;
+use crate::{paging, view};
+
+/// What the system says of a mail, and never its sender: ignored, silently.
+const OWN: [&str; 6] = ["from", "id", "status", "created_at", "read_at", "thread"];
+
+/// Sends a mail as whoever calls. A rejection is recorded, and says its step.
+#[utoipa::path(post, path = "/api/mail", request_body = NewMail,
+    responses((status = 201, body = Mail), Problems))]
+pub async fn send(
+    State(app): State<App>,
+    caller: Caller,
+    Body(body): Body<NewMail>,
+) -> Result<(StatusCode, Json<Mail>)> {
+    let writer = caller.writes()?;
+    let mail = post(&app, &caller, writer, draft(body)?, None).await?;
+    Ok((StatusCode::CREATED, Json(view::mail::mail(mail))))
+}
+
+/// Sends in the caller's name, under a contract where it says so.
+pub async fn post(
+    app: &App,
+    caller: &Caller,
+    writer: Writer,
+    draft: Draft,
+    under: Option<ContractId>,
+) -> Result<MailRow> {
+    let behalf =
+        Behalf { user: writer.user, project: None, delegated: None, run: None, contract: under };
+    let outgoing = app.mailroom.from_outside(draft, &writer.name, caller.actor(), behalf);
+    let authority = app.authority.get();
+    match app.mailroom.send(authority.org(), outgoing).await? {
+        Posted::Delivered(mail) => Ok(*mail),
+        Posted::Rejected(rejection) => Err(ApiError::Rejected(rejection)),
+    }
+}
+
+pub fn priority(given: Option<&str>) -> Result<Priority> {
+    match given {
+        None => Ok(Priority::default()),
+        Some(word) => Priority::parse(word).ok_or_else(|| {
+            bad_request("`priority` is `low`, `medium`, `high` or `critical`".to_owned())
+        }),
+    }
+}
+
+fn draft(body: NewMail) -> Result<Draft> {
+    let mut fields = body.fields;
+    fields.retain(|name, value| !OWN.contains(&&**name) && !value.is_null());
+    for (name, value) in &fields {
+        check_depth(name, value)?;
+    }
+    let attachments = body.attachments.unwrap_or_default().into_iter();
+    Ok(Draft {
+        to: body.to,
+        kind: body.kind,
+        subject: body.subject,
+        body: body.body,
+        priority: priority(body.priority.as_deref())?,
+        attachments: attachments
+            .map(|it| Attachment { path: it.path, description: it.description })
+            .collect(),
+        reply_to: body.reply_to.map(MailId),
+        contract_ref: body.contract_ref.map(ContractId),
+        fields,
+    })
+}
+
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct BoxParams {
+    /// Only what its recipient has not read.
+    unread: Option<bool>,
+    /// At most 200; 50 unless said.
+    #[param(maximum = 4294967295u32)]
+    limit: Option<u32>,
+    /// The `next_cursor` of the page before.
+    #[param(max_length = 32, pattern = "^(MAIL-[0-9a-z-]+)?$")]
+    cursor: Option<String>,
+}
+
+/// What was written to an agent, or to the board: what is critical first, then the oldest first.
+#[utoipa::path(get, path = "/api/agents/{id}/inbox", params(("id" = String, Path), BoxParams),
+    responses((status = 200, body = Page<Mail>), Problems))]
+pub async fn inbox(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+    Params(params): Params<BoxParams>,
+) -> Result<Json<Page<Mail>>> {
+    list(&app, &caller, id, Whose::Inbox, params).await
+}
+
+/// What an agent, or the board, has written: the newest first.
+#[utoipa::path(get, path = "/api/agents/{id}/sent", params(("id" = String, Path), BoxParams),
+    responses((status = 200, body = Page<Mail>), Problems))]
+pub async fn sent(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+    Params(params): Params<BoxParams>,
+) -> Result<Json<Page<Mail>>> {
+    list(&app, &caller, id, Whose::Sent, params).await
+}
+
+async fn list(
+    app: &App,
+    caller: &Caller,
+    id: String,
+    whose: fn(String) -> Whose,
+    params: BoxParams,
+) -> Result<Json<Page<Mail>>> {
+    let user = caller.reads_mail_of(&id)?;
+    let known = id == BOARD || app.authority.get().org().agent(&AgentId(id.clone())).is_some();
+    if !known {
+        return Err(ApiError::NotFound { what: "agent", id: id.chars().take(64).collect() });
+    }
+    let after = params.cursor.filter(|it| !it.is_empty()).map(MailId);
+    let (limit, unread) = (paging::limit(params.limit), params.unread.unwrap_or(false));
+    let found =
+        app.store.mails(&whose(id), user.as_ref(), unread, after.as_ref(), limit + 1).await?;
+    Ok(paging::page(found, limit, |it| it.id.to_string(), view::mail::mail))
+}
+
+/// One mail. Its recipient's looking at it marks it read.
+#[utoipa::path(get, path = "/api/mail/{id}", params(("id" = String, Path)),
+    responses((status = 200, body = Mail), Problems))]
+pub async fn show(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<Mail>> {
+    let missing = || ApiError::NotFound { what: "mail", id: id.chars().take(64).collect() };
+    let parsed = MailId(id.clone());
+    let mail = app.store.mail(&parsed).await?.ok_or_else(missing)?;
+    if !caller.is_party(&mail.from, &mail.to, &mail.user) {
+        return Err(missing());
+    }
+    if caller.is_recipient(&mail.to) && mail.read_at.is_none() {
+        app.store.mark_read(&parsed, clock::now()).await?;
+    }
+    let mail = app.store.mail(&parsed).await?.ok_or_else(missing)?;
+    Ok(Json(view::mail::mail(mail)))
+}
+
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct RejectionParams {
+    /// Of one sender.
+    #[param(max_length = 256, pattern = r"^[!-~]*$")]
+    agent: Option<String>,
+    #[param(maximum = 4294967295u32)]
+    limit: Option<u32>,
+    #[param(pattern = "^[0-9]{0,18}$")]
+    cursor: Option<String>,
+}
+
+/// What was not delivered, the newest first. An agent sees its own.
+#[utoipa::path(get, path = "/api/mail/rejections", params(RejectionParams),
+    responses((status = 200, body = Page<MailRejection>), Problems))]
+pub async fn rejections(
+    State(app): State<App>,
+    caller: Caller,
+    Params(params): Params<RejectionParams>,
+) -> Result<Json<Page<MailRejection>>> {
+    let asked = params.agent.filter(|it| !it.is_empty());
+    let (from, user) = caller.sees_dealings_of(asked)?;
+    let before = params.cursor.filter(|it| !it.is_empty()).map(|it| it.parse::<i64>());
+    let before = before.transpose().map_err(|it| bad_request(format!("`cursor`: {it}")))?;
+    let limit = paging::limit(params.limit);
+    let found =
+        app.store.mail_rejections(from.as_deref(), user.as_ref(), before, limit + 1).await?;
+    Ok(paging::page(found, limit, |it| it.id.to_string(), view::mail::rejection))
+}
+
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct CheckParams {
+    #[param(min_length = 1, max_length = 256, pattern = r"^[!-~]+$")]
+    from: String,
+    #[param(min_length = 1, max_length = 256, pattern = r"^[!-~]+$")]
+    to: String,
+    #[serde(rename = "type")]
+    #[param(min_length = 1, max_length = 256, pattern = r"^[!-~]+$")]
+    kind: String,
+}
+
+/// Whether a mail would be delivered, as things are now. Nothing is sent or recorded.
+#[utoipa::path(get, path = "/api/mail/check", params(CheckParams),
+    responses((status = 200, body = CanMail), Problems))]
+pub async fn check(
+    State(app): State<App>,
+    caller: Caller,
+    Params(params): Params<CheckParams>,
+) -> Result<Json<CanMail>> {
+    for (name, given) in [("from", &params.from), ("to", &params.to), ("type", &params.kind)] {
+        check_name(name, given)?;
+    }
+    let writer = caller.asks_about_mail_of(&params.from)?;
+    let authority = app.authority.get();
+    let org = authority.org();
+    let draft = Draft::bare(&params.to, &params.kind);
+    let needs_contract = mail::needs(org, &params.from, &draft).contracts;
+    let behalf = Behalf {
+        user: UserId::from(&*writer.user.0),
+        project: None,
+        delegated: None,
+        run: None,
+        contract: None,
+    };
+    let outgoing = app.mailroom.from_outside(draft, &params.from, caller.actor(), behalf);
+    let rejection = app.store.try_mail(org, outgoing).await?;
+    Ok(Json(CanMail {
+        allowed: rejection.is_none(),
+        step: rejection.as_ref().map(|it| it.step.as_str().to_owned()),
+        reason: rejection.as_ref().map(|it| it.reason.clone()),
+        needs_contract,
+        contacts: mail::contacts(org, &params.from),
+    }))
+}
