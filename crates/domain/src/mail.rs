@@ -26,6 +26,11 @@ pub const SYSTEM: &str = "system";
 /// The type of mail that carries work, and becomes a contract.
 pub const CONTRACT: &str = "contract";
 
+/// The type of mail that says what was done. With a contract and [`OUTCOME`] `completed`, it hands
+/// the work of the contract in.
+pub const REPORT: &str = "report";
+pub const OUTCOME: &str = "outcome";
+
 pub const SUBJECT_MAX: usize = 200;
 pub const BODY_MAX: usize = 10_000;
 pub const ATTACHMENTS_MAX: usize = 10;
@@ -364,7 +369,9 @@ fn check_fields(org: &Org, draft: &Draft, known: &Known) -> Result<(), String> {
     }
     let taken = org.mail.get(&draft.kind).map_or(&[][..], |it| &it.fields);
     let known_fields = |name: &String| {
-        taken.contains(name) || (draft.kind == CONTRACT && CONTRACT_FIELDS.contains(&&**name))
+        taken.contains(name)
+            || (draft.kind == CONTRACT && CONTRACT_FIELDS.contains(&&**name))
+            || (draft.kind == REPORT && name == OUTCOME)
     };
     if let Some(name) = draft.fields.keys().find(|it| !known_fields(it)) {
         return Err(format!("mail of type `{}` has no field `{name}`", draft.kind));

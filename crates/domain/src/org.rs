@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::id::{AgentId, GroupId, RoleId, UserId};
-use crate::policy::{Bounds, Limits, Risk, Ruling};
+use crate::policy::{Bounds, Limits, Risk, Ruling, glob};
 
 /// Where a rule was written. What the system made up itself has no place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -217,6 +217,12 @@ impl Role {
             git: None,
             place: None,
         }
+    }
+
+    /// Whether it lists a tool, and does not deny it; without a list it has them all.
+    pub fn binds(&self, tool: &str) -> bool {
+        let names = |list: &[Stated<String>]| list.iter().any(|it| glob(&it.value, tool));
+        self.tools.as_deref().is_none_or(names) && !names(&self.deny_tools)
     }
 
     /// Whether what it may reach depends on contracts.

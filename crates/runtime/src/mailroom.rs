@@ -10,13 +10,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chancery_domain::audit::{Entry, kind};
+use chancery_domain::contract::State;
 use chancery_domain::event::{Actor, Created};
 use chancery_domain::history::History;
 use chancery_domain::id::AgentId;
 use chancery_domain::mail::{BOARD, CONTRACT, Draft, Rejection};
 use chancery_domain::org::Org;
 use chancery_store::log::{CreateOutcome, IdempotencyKey};
-use chancery_store::mail::{Behalf, Handed, MailRow, Outgoing, Rates, Sent};
+use chancery_store::mail::{Behalf, Handed, MailRow, Outgoing, Rates, Sent, WantedStep};
 use chancery_store::{Store, StoreError};
 use jiff::SignedDuration;
 use metrics::counter;
@@ -27,6 +28,8 @@ use crate::authority::InForce;
 use crate::clock;
 use crate::tool::CallContext;
 
+/// The tool that an agent takes a contract up with.
+const TAKES_UP: &str = "read_contract";
 const LOOK: Duration = Duration::from_millis(250);
 const AGENTS_MAX: u32 = 64;
 const RAISES_MAX: u32 = 64;
@@ -201,6 +204,7 @@ pub async fn settle(
 async fn make_run(mailroom: &Mailroom, org: &Arc<Org>, handed: Handed) -> Result<bool, StoreError> {
     let store = &mailroom.store;
     let run = handed.run;
+    take_up(mailroom, org, &handed).await?;
     let Some(created) = created(org, &handed) else {
         store.mail_run_made(run).await?;
         return Ok(false);
@@ -219,6 +223,30 @@ async fn make_run(mailroom: &Mailroom, org: &Arc<Org>, handed: Handed) -> Result
         store.mark_read(id, now).await?;
     }
     Ok(made)
+}
+
+/// Who has no tool to take a contract up with takes it up with the run that is made for it.
+async fn take_up(mailroom: &Mailroom, org: &Arc<Org>, handed: &Handed) -> Result<(), StoreError> {
+    let role = org.active_role_of(&handed.agent);
+    let binds = role.is_none_or(|it| it.binds(TAKES_UP));
+    let given = handed.mails.iter().filter(|it| it.kind == CONTRACT && !binds);
+    for id in given.filter_map(|it| it.contract_ref.as_ref()) {
+        for to in [State::Accepted, State::InProgress] {
+            let by = Actor::Agent(handed.agent.clone());
+            let entry = Entry {
+                agent: Some(handed.agent.clone()),
+                run: Some(handed.run),
+                reference: Some(id.to_string()),
+                detail: serde_json::json!({"to": to}),
+                ..Entry::new(clock::new_audit_id(), kind::CONTRACT_CHANGED, by.clone())
+            };
+            let (id, at) = (id.clone(), clock::now());
+            let step = WantedStep { id, to, by, operator: false, note: None, at };
+            // One that has been cancelled since is not taken up, and the run will read so.
+            mailroom.store.step_contract(org, step, entry).await?;
+        }
+    }
+    Ok(())
 }
 
 fn created(org: &Org, handed: &Handed) -> Option<Created> {

@@ -12,6 +12,8 @@ mod authority;
 mod bad_input;
 #[path = "api/commands.rs"]
 mod commands;
+#[path = "api/company.rs"]
+mod company;
 #[path = "api/create.rs"]
 mod create;
 #[path = "api/deciding.rs"]

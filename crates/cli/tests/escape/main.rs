@@ -34,8 +34,8 @@ fn heavy_nothing_gets_out_but_what_the_documents_say() {
     }
     let worlds = WORLDS.map(|(name, namespaces)| (name, namespaces, World::new(namespaces)));
     let free = World::new(Namespaces::None);
-    let mut possible = 0;
-    let mut table = String::from("attempt | stopped by | root | anybody | bare | without walls\n");
+    let mut possible = Vec::new();
+    let mut table = String::from("attempt | stopped by | root | anybody | bare\n");
     let mut wrong = Vec::new();
     for row in ROWS {
         let mut cells = Vec::new();
@@ -52,14 +52,10 @@ fn heavy_nothing_gets_out_but_what_the_documents_say() {
             cells.push(if went.stopped { "stopped" } else { "GETS THROUGH" });
         }
         // What a user without privileges can do anyway, or else these walls would be of no use.
-        cells.push(match HARMFUL.contains(&row.words[0]) {
-            true => "not tried",
-            false if free.attempt_freely(row.words).stopped => "not possible",
-            false => {
-                possible += 1;
-                "possible"
-            }
-        });
+        // How much that is depends on the machine.
+        if !HARMFUL.contains(&row.words[0]) && !free.attempt_freely(row.words).stopped {
+            possible.push(row.attempt);
+        }
         writeln!(table, "{} | {} | {}", row.attempt, row.layers, cells.join(" | ")).unwrap();
     }
     for (name, _, world) in &worlds {
@@ -68,6 +64,6 @@ fn heavy_nothing_gets_out_but_what_the_documents_say() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(possible >= 40, "{possible} of {}", ROWS.len());
+    assert!(possible.len() >= 40, "without walls only this is possible: {possible:?}");
     insta::assert_snapshot!(table);
 }

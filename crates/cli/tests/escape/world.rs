@@ -206,11 +206,14 @@ fn furnish(dir: &Path, owner: Option<u32>, agent: u32) {
         "outside/secret",
         "outside/planted",
         "outside/open/file",
+        "outside/open/gone",
         "outside/open/mine",
+        "outside/open/moved",
         "ws/agents/other/diary",
         "ws/docs/readme",
         "ws/private/note",
         "ws/src/main",
+        "ws/src/spare",
         "ws/src/.env",
         "ws/src/deep/er/server.key",
         "ws/src/.git/config",
@@ -219,6 +222,7 @@ fn furnish(dir: &Path, owner: Option<u32>, agent: u32) {
     }
     std::fs::write(at("outside/tool"), "#!/bin/sh\nexit 0\n").unwrap();
     std::fs::set_permissions(at("outside/tool"), PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(at("outside/open/file"), PermissionsExt::from_mode(0o666)).unwrap();
     std::fs::set_permissions(at("outside/open"), PermissionsExt::from_mode(0o777)).unwrap();
     symlink(at("outside"), at("ws/src/link")).unwrap();
     std::fs::hard_link(at("outside/planted"), at("ws/src/planted")).unwrap();

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::{OUTCOME, REPORT};
 use crate::id::{ContractId, MailId};
 
 #[derive(
@@ -58,6 +59,12 @@ pub struct Draft {
 }
 
 impl Draft {
+    /// The contract whose work it hands in.
+    pub fn hands_in(&self) -> Option<&ContractId> {
+        let done = self.fields.get(OUTCOME).is_some_and(|it| it == "completed");
+        self.contract_ref.as_ref().filter(|_| self.kind == REPORT && done)
+    }
+
     /// A mail that says as little as one can.
     pub fn bare(to: &str, kind: &str) -> Draft {
         Draft {

@@ -40,8 +40,8 @@ fn one(mail: &MailRow) -> String {
     }
     match &mail.contract_ref {
         Some(contract) if mail.kind == CONTRACT => head.push_str(&format!(
-            "\nIt is contract {contract}: take it up with `read_contract`, which opens what it \
-             lets you reach."
+            "\nIt is contract {contract}. With `read_contract` you take it up, which opens what it \
+             lets you reach; a report with `contract_ref` and `outcome: completed` hands it in."
         )),
         Some(contract) => head.push_str(&format!(", about {contract}")),
         None => {}

@@ -14,7 +14,9 @@ use chancery_domain::batch::Permit;
 use chancery_domain::contract::{Standing, State, superiors};
 use chancery_domain::event::{Actor, CallResult};
 use chancery_domain::id::ContractId;
-use chancery_domain::mail::{BODY_MAX, CONTRACT, CONTRACT_FIELDS, Draft, Priority, SUBJECT_MAX};
+use chancery_domain::mail::{
+    BODY_MAX, CONTRACT, CONTRACT_FIELDS, Draft, OUTCOME, Priority, REPORT, SUBJECT_MAX,
+};
 use chancery_domain::policy::Risk;
 use chancery_store::mail::{ContractFilter, ContractRow, MailRow, Stepped, WantedStep};
 use serde_json::{Value, json};
@@ -231,7 +233,7 @@ impl ContractTool {
             None => None,
         };
         let held = row.as_ref().filter(|it| it.contract.to == context.speaker.agent);
-        let hands_in = given["outcome"].as_str().is_none_or(|it| it == "completed");
+        let outcome = given["outcome"].as_str().unwrap_or("completed");
         let to = match held {
             Some(row) => row.contract.from.to_string(),
             None => superiors(&context.org, context.speaker.agent.as_str()).swap_remove(0),
@@ -240,20 +242,15 @@ impl ContractTool {
             subject: text("title"),
             body: text("body"),
             contract_ref: under.clone(),
-            ..Draft::bare(&to, "report")
+            fields: [(OUTCOME.to_owned(), json!(outcome))].into_iter().collect(),
+            ..Draft::bare(&to, REPORT)
         };
         let mail = post(&self.mailroom, draft, context).await?;
         let path = self.keep(&mail, report::folder(context), context).await?;
-        let mut state = None;
-        if let Some(row) = held.filter(|_| hands_in) {
-            let ready = row.contract.state == State::InProgress;
-            if ready {
-                let row = self.step(&row.contract.id, State::Review, None, context).await?;
-                state = Some(row.contract.state);
-            } else {
-                state = Some(row.contract.state);
-            }
-        }
+        let state = match &under {
+            Some(id) => Some(self.contract(id, context).await?.contract.state),
+            None => None,
+        };
         let said = json!({"mail_id": mail.id, "to": mail.to, "file": path, "contract_id": under,
             "contract_state": state});
         Ok(CallResult::ok(said.to_string()))

@@ -268,7 +268,7 @@ impl Docker {
             environment.insert("DOCKER_HOST".to_owned(), host.to_owned());
         }
         let directory: PathBuf = self.workspace.path().to_owned();
-        // It has to reach the daemon, and is run with words of ours and names that were checked.
+        // It talks to the daemon, which is outside of every wall; what it may ask is checked above.
         let program = Program { argv, environment, directory, behind: Behind::Nothing };
         let ran = process::run(&program, timeout, OUTPUT_BYTES_MAX, &context.cancelled).await;
         ran.map_err(|error| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chancery_domain::audit::Entry;
+use chancery_domain::audit::{Entry, kind};
 use chancery_domain::contract::{Contract, Refusal, State, Step, Terms, Warrant};
 use chancery_domain::event::Actor;
 use chancery_domain::id::{AgentId, ContractId, MailId, UserId};
@@ -143,6 +143,34 @@ impl Store {
         within!(write, self, Wall::system(), session =>
             make_step(session, &org, &wanted, &entries))
     }
+}
+
+/// A report that says so hands in the work of the contract that its sender holds. One that is not
+/// under way is left as it is: the report is delivered all the same.
+pub(super) async fn hand_in(
+    session: &impl Session,
+    org: &Org,
+    mail: &Outgoing,
+) -> Result<(), StoreError> {
+    let Some(id) = mail.draft.hands_in() else { return Ok(()) };
+    let by = Actor::Agent(AgentId::from(&*mail.from));
+    let entry = Entry {
+        kind: kind::CONTRACT_CHANGED.into(),
+        agent: Some(AgentId::from(&*mail.from)),
+        reference: Some(id.to_string()),
+        detail: serde_json::json!({"to": State::Review}),
+        ..mail.entry.clone()
+    };
+    let wanted = WantedStep {
+        id: id.clone(),
+        to: State::Review,
+        by,
+        operator: false,
+        note: None,
+        at: mail.at,
+    };
+    make_step(session, org, &wanted, &drafts(vec![entry], mail.at)?).await?;
+    Ok(())
 }
 
 async fn make_step(

@@ -75,6 +75,9 @@ async fn send(
         let terms = Terms::of(org, &mail.draft).map_err(StoreError::Failed)?;
         contract::open(session, mail, &row, &terms).await?;
     }
+    if mail.draft.hands_in().is_some() {
+        contract::hand_in(session, org, mail).await?;
+    }
     if mail.draft.kind == ESCALATION {
         raise::open(session, mail).await?;
     }

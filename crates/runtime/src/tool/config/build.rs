@@ -43,10 +43,10 @@ pub struct Place {
     pub memory: Option<Store>,
     /// Where their mail goes; without it they have none.
     pub mailroom: Option<Mailroom>,
-    /// What the operator says of the world outside.
-    pub settings: Settings,
     /// Who changes the organisation for them.
     pub charter: CharterPlace,
+    /// What the operator says of the world outside.
+    pub settings: Settings,
     /// What `env:NAME` is looked up in, and where `PATH` and `HOME` are taken from.
     pub environment: BTreeMap<String, String>,
     /// What commands are kept behind.

@@ -273,13 +273,14 @@ impl Bench<'_> {
             argv.extend(["-c".to_owned(), (*setting).to_owned()]);
         }
         argv.extend(args.iter().map(|it| (*it).to_owned()));
-        let program = Program {
-            argv,
-            environment: self.environment(on),
-            directory: self.dir.clone(),
-            // It is git and nothing else that runs, with settings of ours alone.
-            behind: Behind::Nothing,
-        };
+        let program =
+            // Its settings and its arguments are ours, and it runs nothing of the repository's.
+            Program {
+                argv,
+                environment: self.environment(on),
+                directory: self.dir.clone(),
+                behind: Behind::Nothing,
+            };
         let ended = process::run(&program, timeout, OUTPUT_BYTES_MAX, &self.context.cancelled)
             .await
             .map_err(GitError::Start)?;
