@@ -151,7 +151,8 @@ fn entry((date, path, document): &(Option<Timestamp>, String, Document)) -> Valu
     json!({
         "path": path,
         "title": said("title"),
-        "author": said("author"),
+        // A report that was handed in by mail says whom it is from.
+        "author": said("author").or_else(|| said("from")),
         "type": said("type"),
         "date": date.map(|it| it.to_string()),
         "begins": begins,
