@@ -1,7 +1,8 @@
 //! The OpenAPI document, made true where the types alone do not say it, and its page.
 
-use serde_json::Value;
 use utoipa::OpenApi;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{Schema, SchemaType, Type};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
@@ -20,29 +21,21 @@ pub fn page(document: utoipa::openapi::OpenApi) -> SwaggerUi {
 }
 
 /// A parameter that is not given is absent: no query and no header can say `null`.
-fn without_null(document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
-    let edited = serde_json::to_value(&document).and_then(|mut value| {
-        let paths = value["paths"].as_object_mut();
-        let operations = paths
-            .into_iter()
-            .flat_map(|it| it.values_mut())
-            .filter_map(Value::as_object_mut)
-            .flat_map(|it| it.values_mut());
-        for operation in operations {
-            let parameters = operation["parameters"].as_array_mut();
-            for parameter in parameters.into_iter().flatten() {
-                let kind = &mut parameter["schema"]["type"];
-                if let Some([only]) = kind.as_array_mut().map(|kinds| {
-                    kinds.retain(|it| it != "null");
-                    kinds.as_slice()
-                }) {
-                    *kind = only.clone();
-                }
+fn without_null(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
+    for item in document.paths.paths.values_mut() {
+        let operations =
+            [&mut item.get, &mut item.put, &mut item.post, &mut item.delete].into_iter().flatten();
+        for parameter in operations.flat_map(|it| it.parameters.iter_mut().flatten()) {
+            let RefOr::T(parameter) = parameter else { continue };
+            let Some(RefOr::T(Schema::Object(schema))) = &mut parameter.schema else { continue };
+            let SchemaType::Array(kinds) = &mut schema.schema_type else { continue };
+            kinds.retain(|it| *it != Type::Null);
+            if let [only] = &**kinds {
+                schema.schema_type = SchemaType::Type(only.clone());
             }
         }
-        serde_json::from_value(value)
-    });
-    edited.unwrap_or(document)
+    }
+    document
 }
 
 struct Bearer;

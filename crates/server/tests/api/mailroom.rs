@@ -180,7 +180,7 @@ async fn a_contract_opens_files_once_it_is_taken_up_and_until_it_is_handed_in(on
     let (office, _model) = office(on, |seen| {
         let said = asked(seen);
         let id = said.split_whitespace().find(|it| it.starts_with("CTR-"));
-        let id = id.unwrap_or_default().trim_end_matches(':');
+        let id = id.unwrap_or_default().trim_end_matches(['.', ':']);
         let write =
             |path: &str| call("write_file", json!({"path": path, "content": "fn main() {}"}));
         match results(seen) {
