@@ -14,7 +14,7 @@ use chancery_store::read::RunRow;
 use chancery_store::token::{Token, TokenKind};
 
 use crate::error::{ApiError, Result};
-use crate::extract::check_name;
+use crate::extract::check_asked;
 use crate::router::App;
 use crate::routes::runs::ORG;
 use crate::tokens;
@@ -206,7 +206,7 @@ impl Caller {
         if self.token.kind == TokenKind::Agent {
             return Err(ApiError::Forbidden("an agent remembers through its tools".to_owned()));
         }
-        named.map_or(Ok(()), |it| check_name("user", it))?;
+        named.map_or(Ok(()), |it| check_asked("user", it))?;
         Ok(Party::of_person(ORG, self.acts_for(named)?))
     }
 

@@ -7,6 +7,7 @@ mod mail;
 mod memory;
 mod model;
 mod permissions;
+mod smtp;
 mod webhook;
 
 use std::collections::BTreeMap;
@@ -27,6 +28,7 @@ pub use mail::MailConfig;
 pub use memory::{EmbeddingsConfig, MemoryConfig};
 pub use model::{ModelConfig, Provider, build_models, describe_models};
 pub use permissions::PermissionsConfig;
+pub use smtp::{SmtpConfig, SmtpEncryption};
 pub use webhook::{WebhookConfig, WebhookFormat};
 
 /// Everything that can be set. Unknown keys are refused.
@@ -63,6 +65,8 @@ pub struct Config {
     pub tiers: BTreeMap<String, String>,
     /// Who is told when something happens to a run.
     pub webhooks: BTreeMap<String, WebhookConfig>,
+    /// Who is told the same by mail.
+    pub smtp: BTreeMap<String, SmtpConfig>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -141,6 +145,7 @@ impl Default for Config {
             models: BTreeMap::new(),
             tiers: BTreeMap::new(),
             webhooks: BTreeMap::new(),
+            smtp: BTreeMap::new(),
         }
     }
 }

@@ -20,6 +20,8 @@ const BODY: Duration = Duration::from_secs(60);
 /// and the page that it is on add a few of their own.
 const DEPTH_MAX: usize = 64;
 
+const NAME_MAX: usize = 256;
+
 /// A JSON body.
 #[derive(Debug)]
 pub struct Body<T>(pub T);
@@ -75,13 +77,41 @@ pub fn check_text(name: &str, text: &str) -> Result<()> {
 
 /// A name that somebody chose: one line, not too long, and the same when it is trimmed.
 pub fn check_name(name: &str, given: &str) -> Result<()> {
-    const MAX: usize = 256;
-    let long = given.is_empty() || given.chars().count() > MAX;
+    let long = given.is_empty() || given.chars().count() > NAME_MAX;
     if long || given.trim() != given || given.chars().any(char::is_control) {
-        let detail = format!("`{name}` has 1 to {MAX} characters, and no blanks around them");
+        let detail = format!("`{name}` has 1 to {NAME_MAX} characters, and no blanks around them");
         return Err(bad_request(detail));
     }
     Ok(())
+}
+
+/// A name that a list is narrowed by. `?agent=` asks for no agent in particular.
+pub fn asked(name: &str, given: Option<String>) -> Result<Option<String>> {
+    let given = given.filter(|it| !it.is_empty());
+    given.as_deref().map_or(Ok(()), |it| check_asked(name, it))?;
+    Ok(given)
+}
+
+/// A name that is asked for need not be one that anybody could have.
+pub fn check_asked(name: &str, given: &str) -> Result<()> {
+    let long = given.is_empty() || given.chars().count() > NAME_MAX;
+    if long || given.chars().any(char::is_control) {
+        let detail = format!("`{name}` is one line of 1 to {NAME_MAX} characters");
+        return Err(bad_request(detail));
+    }
+    Ok(())
+}
+
+/// An id that a list is narrowed by, or goes on after: `MAIL-…`, `CTR-…`.
+pub fn asked_id(name: &str, prefix: &str, given: Option<String>) -> Result<Option<String>> {
+    const MAX: usize = 32;
+    let Some(given) = given.filter(|it| !it.is_empty()) else { return Ok(None) };
+    let part = given.strip_prefix(prefix).filter(|_| given.len() <= MAX);
+    let is_plain = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-';
+    match part {
+        Some(part) if !part.is_empty() && part.bytes().all(is_plain) => Ok(Some(given)),
+        _ => Err(bad_request(format!("`{name}` is not an id of the form `{prefix}…`"))),
+    }
 }
 
 /// A value that can be read back wherever it is shown.
@@ -111,6 +141,17 @@ fn unread(rejection: BytesRejection, limit: usize) -> ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_id_that_is_asked_for_has_the_form_of_its_kind() {
+        let asked = |given: &str| asked_id("cursor", "MAIL-", Some(given.to_owned())).ok();
+        assert_eq!(asked(""), Some(None));
+        assert_eq!(asked("MAIL-2026-7"), Some(Some("MAIL-2026-7".to_owned())));
+        let long = format!("MAIL-{}", "0".repeat(28));
+        for wrong in ["MAIL-", "CTR-7", "7", "MAIL-7 ", "MAIL-A", "MAIL-\0", &long] {
+            assert_eq!(asked(wrong), None, "{wrong:?}");
+        }
+    }
 
     #[test]
     fn a_value_is_as_deep_as_its_deepest_part() {

@@ -52,6 +52,8 @@ mod postgres;
 mod room;
 #[path = "api/schemathesis.rs"]
 mod schemathesis;
+#[path = "api/smtp.rs"]
+mod smtp;
 #[path = "api/staff.rs"]
 mod staff;
 #[path = "api/story.rs"]

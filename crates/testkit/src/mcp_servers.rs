@@ -1,4 +1,4 @@
-//! Real MCP servers for tests, and a tester of APIs: published packages at fixed versions, installed once into a cache.
+//! Real servers for tests (MCP, mail) and a tester of APIs: published packages at fixed versions, installed once into a cache.
 //!
 //! The cache is `$CHANCERY_TEST_CACHE`, or `~/.cache/chancery/mcp`. Nothing is skipped: a package
 //! that cannot be installed is an error that says what to install.
@@ -16,6 +16,8 @@ const NPM: &[&str] = &[
 const PYPI: &[&str] = &["mcp-server-time==2026.10.19"];
 /// Apart from the others, whose dependencies are not its own.
 const SCHEMATHESIS: &[&str] = &["schemathesis==4.32.5"];
+
+const SMTP: &[&str] = &["aiosmtpd==1.4.6"];
 
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
@@ -52,6 +54,11 @@ pub fn time() -> Result<Vec<String>, InstallError> {
 /// The program that holds a server to its OpenAPI document.
 pub fn schemathesis() -> Result<PathBuf, InstallError> {
     Ok(venv("schemathesis", SCHEMATHESIS)?.join("bin/schemathesis"))
+}
+
+/// A Python that has a mail server among its modules, `aiosmtpd`.
+pub fn smtp_python() -> Result<PathBuf, InstallError> {
+    Ok(venv("smtp", SMTP)?.join("bin/python"))
 }
 
 fn npm() -> Result<PathBuf, InstallError> {

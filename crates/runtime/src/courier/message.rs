@@ -59,16 +59,11 @@ pub(super) async fn about(
 
 /// Nobody in the organisation answers: people are wanted.
 fn of_the_board(all: &Subscribers, format: Format, notice: &Notice, said: &Value) -> Value {
-    let link = format!("{}/mail", all.public_url.trim_end_matches('/'));
-    let name = |field: &str| visible(said[field].as_str().unwrap_or_default());
-    let line = || {
-        let (from, to) = (name("from_agent"), name("to_agent"));
-        format!("{to} has not answered what {from} raised: the board is asked. {link}")
-    };
+    let line = || board_sentence(all, said);
     match format {
         Format::Generic => {
             let mut body = json!({
-                "type": notice.topic, "at": notice.at.to_string(), "url": link,
+                "type": notice.topic, "at": notice.at.to_string(), "url": mailroom(all),
             });
             if let (Some(body), Some(said)) = (body.as_object_mut(), said.as_object()) {
                 body.extend(said.clone());
@@ -78,6 +73,46 @@ fn of_the_board(all: &Subscribers, format: Format, notice: &Notice, said: &Value
         Format::Slack => json!({"text": line()}),
         Format::Feishu => json!({"msg_type": "text", "content": {"text": line()}}),
     }
+}
+
+fn board_sentence(all: &Subscribers, said: &Value) -> String {
+    let name = |field: &str| visible(said[field].as_str().unwrap_or_default());
+    let (from, to) = (name("from_agent"), name("to_agent"));
+    format!("{to} has not answered what {from} raised: the board is asked. {}", mailroom(all))
+}
+
+fn mailroom(all: &Subscribers) -> String {
+    format!("{}/mail", all.public_url.trim_end_matches('/'))
+}
+
+/// What a person is told by mail.
+pub(super) struct Letter {
+    pub subject: String,
+    pub text: String,
+}
+
+pub(super) async fn letter(
+    store: &Store,
+    all: &Subscribers,
+    notice: &Notice,
+) -> Result<Letter, StoreError> {
+    let subject = |rest: &str| format!("[Chancery] {rest}");
+    if let Some(said) = &notice.body {
+        let text = board_sentence(all, said);
+        return Ok(Letter { subject: subject("the board is asked"), text });
+    }
+    let run = store.run(notice.run).await?;
+    let questions = match &*notice.topic {
+        "permission.requested" => questions(store, all, notice).await?,
+        _ => Vec::new(),
+    };
+    let about = match questions.len() {
+        0 => notice.topic.clone(),
+        1 => "a call waits for your word".to_owned(),
+        many => format!("{many} calls wait for your word"),
+    };
+    let text = sentence(all, notice, run.as_ref(), &questions);
+    Ok(Letter { subject: subject(&about), text })
 }
 
 async fn questions(

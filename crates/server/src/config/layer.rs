@@ -246,6 +246,7 @@ fn nearest(given: &str) -> Option<String> {
 fn check(config: &Config) -> Result<(), ConfigError> {
     check_ranges(config)?;
     super::webhook::check(config)?;
+    super::smtp::check(config)?;
     super::isolation::check(config)?;
     for (tier, model) in &config.tiers {
         if !config.models.contains_key(model) {

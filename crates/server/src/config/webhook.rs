@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chancery_domain::event::Event;
-use chancery_runtime::courier::{Format, Subscriber, Subscribers};
+use chancery_runtime::courier::{Format, Subscriber, Subscribers, WebhookSubscriber};
 use chancery_store::outbox::Subscription;
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ pub enum WebhookFormat {
 }
 
 /// Where a person is wanted, and how it ended.
-fn usual() -> Vec<String> {
+pub(super) fn usual() -> Vec<String> {
     [
         "permission.requested",
         "permission.escalated",
@@ -51,7 +51,7 @@ fn usual() -> Vec<String> {
 /// Nobody in the organisation has answered: the board is asked.
 const BOARD: &str = "escalation.board";
 
-fn is_topic(name: &str) -> bool {
+pub(super) fn is_topic(name: &str) -> bool {
     name == BOARD || Event::KINDS.contains(&name)
 }
 
@@ -74,7 +74,11 @@ impl Config {
             subscriber: name.clone(),
             topics: it.events.clone(),
         };
-        self.webhooks.iter().map(subscription).collect()
+        let letters = self
+            .smtp
+            .iter()
+            .map(|(name, it)| Subscription { subscriber: name.clone(), topics: it.events.clone() });
+        self.webhooks.iter().map(subscription).chain(letters).collect()
     }
 
     /// Those who are told, with their secrets. `here` is where this server is reached, unless
@@ -86,22 +90,34 @@ impl Config {
     ) -> Result<Subscribers, ConfigError> {
         let mut by_name = BTreeMap::new();
         for (name, it) in &self.webhooks {
-            let secret = it.secret_env.as_ref().map(|variable| {
-                environment.get(variable).filter(|it| !it.is_empty()).cloned().ok_or_else(|| {
-                    let detail = format!("the environment variable `{variable}` is not set");
-                    ConfigError::Meaning(format!("webhook `{name}`: {detail}"))
-                })
-            });
+            let secret = it.secret_env.as_ref().map(|it| secret(environment, it));
+            let secret = secret.transpose();
+            let secret = secret
+                .map_err(|detail| ConfigError::Meaning(format!("webhook `{name}`: {detail}")))?;
             let format = match it.format {
                 WebhookFormat::Generic => Format::Generic,
                 WebhookFormat::Slack => Format::Slack,
                 WebhookFormat::Feishu => Format::Feishu,
             };
-            let subscriber =
-                Subscriber { url: it.url.clone(), secret: secret.transpose()?, format };
-            by_name.insert(name.clone(), subscriber);
+            let webhook = WebhookSubscriber { url: it.url.clone(), secret, format };
+            by_name.insert(name.clone(), Subscriber::Webhook(webhook));
+        }
+        for (name, it) in &self.smtp {
+            let subscriber = it
+                .subscriber(environment)
+                .map_err(|detail| ConfigError::Meaning(format!("smtp `{name}`: {detail}")))?;
+            by_name.insert(name.clone(), Subscriber::Smtp(Box::new(subscriber)));
         }
         let public_url = self.public_url.clone().unwrap_or_else(|| here.to_owned());
         Ok(Subscribers { by_name, public_url })
     }
+}
+
+/// What an environment variable holds that must be there.
+pub(super) fn secret(
+    environment: &BTreeMap<String, String>,
+    variable: &str,
+) -> Result<String, String> {
+    let held = environment.get(variable).filter(|it| !it.is_empty()).cloned();
+    held.ok_or_else(|| format!("the environment variable `{variable}` is not set"))
 }

@@ -20,7 +20,7 @@ use utoipa::IntoParams;
 
 use crate::access::{Caller, Operator};
 use crate::error::{ApiError, Result};
-use crate::extract::{Params, bad_request, check_name};
+use crate::extract::{Params, asked, bad_request};
 use crate::paging;
 use crate::router::App;
 use crate::view;
@@ -38,15 +38,15 @@ macro_rules! narrowing {
         #[serde(deny_unknown_fields)]
         #[into_params(parameter_in = Query)]
         pub struct $name {
-            #[param(max_length = 256, pattern = r"^[!-~]*$")]
+            #[param(max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$")]
             agent: Option<String>,
-            #[param(max_length = 256, pattern = r"^[!-~]*$")]
+            #[param(max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$")]
             tool: Option<String>,
             #[param(pattern = "^(allow|require_approval|require_human|deny)?$")]
             ruling: Option<String>,
-            #[param(max_length = 256, pattern = r"^[!-~]*$")]
+            #[param(max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$")]
             kind: Option<String>,
-            #[param(max_length = 256, pattern = r"^[!-~]*$")]
+            #[param(max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$")]
             user: Option<String>,
             #[param(pattern = "^(run_[0-9a-f]{32})?$")]
             run: Option<String>,
@@ -68,18 +68,15 @@ macro_rules! narrowing {
                 let params = self;
                 // `?agent=` asks for no agent in particular.
                 let said = |given: Option<String>| given.filter(|it| !it.is_empty());
-                let named = |name: &str, given: Option<String>| -> Result<Option<String>> {
-                    said(given).map(|it| check_name(name, &it).map(|()| it)).transpose()
-                };
                 let run = said(params.run).map(|it| it.parse()).transpose();
-                let asked = named("user", params.user)?.map(UserId);
+                let whose = asked("user", params.user)?.map(UserId);
                 let now = clock::now();
                 Ok(AuditFilter {
-                    agent: named("agent", params.agent)?.map(AgentId),
-                    tool: named("tool", params.tool)?,
+                    agent: asked("agent", params.agent)?.map(AgentId),
+                    tool: asked("tool", params.tool)?,
                     ruling: said(params.ruling).map(|it| known_ruling(&it)).transpose()?,
-                    kind: named("kind", params.kind)?,
-                    user: caller.audited(asked)?,
+                    kind: asked("kind", params.kind)?,
+                    user: caller.audited(whose)?,
                     run: run.map_err(|it| bad_request(format!("`run`: {it}")))?,
                     since: said(params.since).map(|it| moment("since", &it, now)).transpose()?,
                     until: said(params.until).map(|it| moment("until", &it, now)).transpose()?,
@@ -91,7 +88,7 @@ macro_rules! narrowing {
 
 narrowing! { ListParams {
     /// At most 200; 50 unless said.
-    #[param(maximum = 4294967295u32)]
+    #[param(format = Int64, maximum = 4294967295u32)]
     limit: Option<u32>,
     /// The `next_cursor` of the page before.
     #[param(maximum = 9223372036854775807i64)]

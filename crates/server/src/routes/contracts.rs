@@ -18,7 +18,7 @@ use utoipa::IntoParams;
 use super::mail::{post, priority};
 use crate::access::Caller;
 use crate::error::{ApiError, Result};
-use crate::extract::{Body, Params, bad_request, check_depth, check_text};
+use crate::extract::{Body, Params, asked, asked_id, bad_request, check_depth, check_text};
 use crate::router::App;
 use crate::{paging, view};
 
@@ -78,11 +78,11 @@ pub struct ListParams {
     )]
     state: Option<String>,
     /// Given by it or to it.
-    #[param(max_length = 256, pattern = r"^[!-~]*$")]
+    #[param(max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$")]
     agent: Option<String>,
     #[param(max_length = 32, pattern = "^(CTR-[0-9a-z-]+)?$")]
     parent: Option<String>,
-    #[param(maximum = 4294967295u32)]
+    #[param(format = Int64, maximum = 4294967295u32)]
     limit: Option<u32>,
     #[param(max_length = 32, pattern = "^(CTR-[0-9a-z-]+)?$")]
     cursor: Option<String>,
@@ -97,13 +97,13 @@ pub async fn list(
     Params(params): Params<ListParams>,
 ) -> Result<Json<Page<Contract>>> {
     let said = |given: Option<String>| given.filter(|it| !it.is_empty());
-    let (party, user) = caller.sees_dealings_of(said(params.agent))?;
+    let (party, user) = caller.sees_dealings_of(asked("agent", params.agent)?)?;
     let state = match said(params.state) {
         None => None,
         Some(word) => Some(known_state(&word)?),
     };
-    let (parent, before) =
-        (said(params.parent).map(ContractId), said(params.cursor).map(ContractId));
+    let parent = asked_id("parent", "CTR-", params.parent)?.map(ContractId);
+    let before = asked_id("cursor", "CTR-", params.cursor)?.map(ContractId);
     let filter = ContractFilter { party, user, state, parent, before };
     let limit = paging::limit(params.limit);
     let found = app.store.contracts(&filter, limit + 1).await?;

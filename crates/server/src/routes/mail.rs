@@ -15,7 +15,7 @@ use utoipa::IntoParams;
 
 use crate::access::{Caller, Writer};
 use crate::error::{ApiError, Result};
-use crate::extract::{Body, Params, bad_request, check_depth, check_name};
+use crate::extract::{Body, Params, asked, asked_id, bad_request, check_asked, check_depth};
 use crate::router::App;
 use crate::{paging, view};
 
@@ -91,7 +91,7 @@ pub struct BoxParams {
     /// Only what its recipient has not read.
     unread: Option<bool>,
     /// At most 200; 50 unless said.
-    #[param(maximum = 4294967295u32)]
+    #[param(format = Int64, maximum = 4294967295u32)]
     limit: Option<u32>,
     /// The `next_cursor` of the page before.
     #[param(max_length = 32, pattern = "^(MAIL-[0-9a-z-]+)?$")]
@@ -134,7 +134,7 @@ async fn list(
     if !known {
         return Err(ApiError::NotFound { what: "agent", id: id.chars().take(64).collect() });
     }
-    let after = params.cursor.filter(|it| !it.is_empty()).map(MailId);
+    let after = asked_id("cursor", "MAIL-", params.cursor)?.map(MailId);
     let (limit, unread) = (paging::limit(params.limit), params.unread.unwrap_or(false));
     let found =
         app.store.mails(&whose(id), user.as_ref(), unread, after.as_ref(), limit + 1).await?;
@@ -167,9 +167,9 @@ pub async fn show(
 #[into_params(parameter_in = Query)]
 pub struct RejectionParams {
     /// Of one sender.
-    #[param(max_length = 256, pattern = r"^[!-~]*$")]
+    #[param(max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$")]
     agent: Option<String>,
-    #[param(maximum = 4294967295u32)]
+    #[param(format = Int64, maximum = 4294967295u32)]
     limit: Option<u32>,
     #[param(pattern = "^[0-9]{0,18}$")]
     cursor: Option<String>,
@@ -183,8 +183,7 @@ pub async fn rejections(
     caller: Caller,
     Params(params): Params<RejectionParams>,
 ) -> Result<Json<Page<MailRejection>>> {
-    let asked = params.agent.filter(|it| !it.is_empty());
-    let (from, user) = caller.sees_dealings_of(asked)?;
+    let (from, user) = caller.sees_dealings_of(asked("agent", params.agent)?)?;
     let before = params.cursor.filter(|it| !it.is_empty()).map(|it| it.parse::<i64>());
     let before = before.transpose().map_err(|it| bad_request(format!("`cursor`: {it}")))?;
     let limit = paging::limit(params.limit);
@@ -197,12 +196,12 @@ pub async fn rejections(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct CheckParams {
-    #[param(min_length = 1, max_length = 256, pattern = r"^[!-~]+$")]
+    #[param(min_length = 1, max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")]
     from: String,
-    #[param(min_length = 1, max_length = 256, pattern = r"^[!-~]+$")]
+    #[param(min_length = 1, max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")]
     to: String,
     #[serde(rename = "type")]
-    #[param(min_length = 1, max_length = 256, pattern = r"^[!-~]+$")]
+    #[param(min_length = 1, max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")]
     kind: String,
 }
 
@@ -215,7 +214,7 @@ pub async fn check(
     Params(params): Params<CheckParams>,
 ) -> Result<Json<CanMail>> {
     for (name, given) in [("from", &params.from), ("to", &params.to), ("type", &params.kind)] {
-        check_name(name, given)?;
+        check_asked(name, given)?;
     }
     let writer = caller.asks_about_mail_of(&params.from)?;
     let authority = app.authority.get();

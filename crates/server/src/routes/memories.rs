@@ -20,7 +20,7 @@ use utoipa::IntoParams;
 
 use crate::access::Caller;
 use crate::error::{ApiError, Result};
-use crate::extract::{Body, Params, bad_request, check_depth, check_name, check_text};
+use crate::extract::{Body, Params, bad_request, check_asked, check_depth, check_name, check_text};
 use crate::router::App;
 use crate::view;
 
@@ -99,13 +99,13 @@ macro_rules! asks_which {
             #[param(rename = "type", pattern = "^(core|episodic|archival)?$")]
             kind: Option<String>,
             /// For whom, where the caller may act for others.
-            #[param(max_length = 256, pattern = r"^[!-~]*$")]
+            #[param(max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$")]
             user: Option<String>,
-            #[param(max_length = 256, pattern = r"^[!-~]*$")]
+            #[param(max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$")]
             project: Option<String>,
-            #[param(max_length = 256, pattern = r"^[!-~]*$")]
+            #[param(max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$")]
             group: Option<String>,
-            #[param(max_length = 256, pattern = r"^[!-~]*$")]
+            #[param(max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$")]
             agent: Option<String>,
             $($after)*
         }
@@ -133,7 +133,7 @@ asks_which! {
         #[param(pattern = "^(flat|personal|group)?$")]
         mode: Option<String>,
         /// At most 50; 10 unless said.
-        #[param(maximum = 4294967295u32)]
+        #[param(format = Int64, maximum = 4294967295u32)]
         limit: Option<u32>,
     } {}
 }
@@ -167,7 +167,7 @@ pub async fn search(
 asks_which! {
     ListParams {} {
         /// At most 200; 50 unless said.
-        #[param(maximum = 4294967295u32)]
+        #[param(format = Int64, maximum = 4294967295u32)]
         limit: Option<u32>,
         /// The `next_cursor` of the page before.
         #[param(pattern = "^(mem_[0-9a-f]{32})?$")]
@@ -237,7 +237,7 @@ fn line(memory: memory::Memory) -> Result<String> {
 #[into_params(parameter_in = Query)]
 pub struct OneParams {
     /// For whom, where the caller may act for others.
-    #[param(max_length = 256, pattern = r"^[!-~]*$")]
+    #[param(max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$")]
     user: Option<String>,
 }
 
@@ -296,7 +296,7 @@ impl Which<'_> {
     fn asked(self, caller: &Caller) -> Result<(Party, Asked)> {
         let party = caller.remembers(self.user)?;
         let named = |name: &str, given: Option<&str>| -> Result<Option<String>> {
-            given.map(|it| check_name(name, it).map(|()| it.to_owned())).transpose()
+            given.map(|it| check_asked(name, it).map(|()| it.to_owned())).transpose()
         };
         let asked = Asked {
             project: named("project", self.project)?.map(ProjectId),

@@ -69,7 +69,7 @@ pub async fn change(
 #[into_params(parameter_in = Query)]
 pub struct VersionsParams {
     /// At most 200; 50 unless said.
-    #[param(maximum = 4294967295u32)]
+    #[param(format = Int64, maximum = 4294967295u32)]
     limit: Option<u32>,
     /// The `next_cursor` of the page before.
     #[param(pattern = "^[0-9]{0,18}$")]

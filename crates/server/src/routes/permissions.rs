@@ -41,7 +41,7 @@ pub struct ListParams {
     #[param(pattern = "^(run_[0-9a-f]{32})?$")]
     run: Option<String>,
     /// At most 200; 50 unless said.
-    #[param(maximum = 4294967295u32)]
+    #[param(format = Int64, maximum = 4294967295u32)]
     limit: Option<u32>,
     /// The `next_cursor` of the page before.
     #[param(pattern = "^(perm_[0-9a-f]{32})?$")]

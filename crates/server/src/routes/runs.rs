@@ -24,7 +24,7 @@ use utoipa::IntoParams;
 
 use crate::access::Caller;
 use crate::error::{ApiError, Result};
-use crate::extract::{Body, Params, bad_request, check_name, check_text};
+use crate::extract::{Body, Params, asked, bad_request, check_name, check_text};
 use crate::router::App;
 use crate::{paging, stream, view};
 
@@ -74,12 +74,12 @@ pub struct ListParams {
     status: Option<String>,
     #[param(pattern = "^(run_[0-9a-f]{32})?$")]
     parent: Option<String>,
-    #[param(max_length = 256, pattern = r"^[!-~]*$")]
+    #[param(max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$")]
     agent: Option<String>,
-    #[param(max_length = 256, pattern = r"^[!-~]*$")]
+    #[param(max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$")]
     group: Option<String>,
     /// At most 200; 50 unless said.
-    #[param(maximum = 4294967295u32)]
+    #[param(format = Int64, maximum = 4294967295u32)]
     limit: Option<u32>,
     /// The `next_cursor` of the page before.
     #[param(pattern = "^(run_[0-9a-f]{32})?$")]
@@ -99,15 +99,12 @@ pub async fn list(
     };
     // `?status=` asks for no status in particular.
     let said = |given: Option<String>| given.filter(|it| !it.is_empty());
-    let named = |name: &str, given: Option<String>| -> Result<Option<String>> {
-        said(given).map(|it| check_name(name, &it).map(|()| it)).transpose()
-    };
     let filter = RunFilter {
         user: caller.sees()?,
         status: said(params.status).map(known_status).transpose()?,
         parent: run_id("parent", said(params.parent))?,
-        agent: named("agent", params.agent)?.map(AgentId),
-        group: named("group", params.group)?.map(GroupId),
+        agent: asked("agent", params.agent)?.map(AgentId),
+        group: asked("group", params.group)?.map(GroupId),
         before: run_id("cursor", said(params.cursor))?,
     };
     let limit = paging::limit(params.limit);
@@ -138,7 +135,7 @@ pub struct EventParams {
     #[param(maximum = 9223372036854775807i64)]
     cursor: Option<u64>,
     /// At most 1000, which is the default.
-    #[param(maximum = 4294967295u32)]
+    #[param(format = Int64, maximum = 4294967295u32)]
     limit: Option<u32>,
 }
 

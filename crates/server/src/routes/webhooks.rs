@@ -19,7 +19,7 @@ use crate::view;
 #[into_params(parameter_in = Query)]
 pub struct ListParams {
     /// At most 200; 50 unless said.
-    #[param(maximum = 4294967295u32)]
+    #[param(format = Int64, maximum = 4294967295u32)]
     limit: Option<u32>,
     /// The `next_cursor` of the page before.
     #[param(maximum = 9223372036854775807u64)]
