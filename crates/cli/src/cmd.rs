@@ -2,6 +2,7 @@
 
 pub mod approval;
 pub mod audit;
+pub mod backup;
 pub mod bench;
 pub mod can_i;
 pub mod can_mail;
@@ -15,6 +16,7 @@ pub mod mail;
 pub mod memory;
 pub mod org;
 pub mod policy;
+pub mod restore;
 pub mod rule;
 pub mod run;
 pub mod serve;

@@ -104,6 +104,10 @@ enum Command {
     /// Settings: show them with their origin, check them
     #[command(subcommand)]
     Config(cmd::config::Command),
+    /// Writes a copy of everything that is recorded, also while servers are at work
+    Backup(cmd::backup::Args),
+    /// Puts a copy back, into a store that nobody has used
+    Restore(cmd::restore::Args),
     /// Checks settings, store, models, tools and ports
     Doctor(cmd::doctor::Args),
     /// How fast, beside the raw limit of this disk
@@ -158,6 +162,8 @@ async fn command() -> ExitCode {
         Command::Memory(command) => cmd::memory::run(&global, command).await,
         Command::Org(command) => cmd::org::run(&global, command).await,
         Command::Config(command) => cmd::config::run(&global, command),
+        Command::Backup(args) => cmd::backup::run(&global, args).await,
+        Command::Restore(args) => cmd::restore::run(&global, args).await,
         Command::Doctor(args) => cmd::doctor::run(&global, args).await,
         Command::Bench(command) => cmd::bench::run(&global, command).await,
         Command::Completions(args) => cmd::completions::run::<Cli>(&args),

@@ -8,6 +8,8 @@ mod access;
 mod audit;
 #[path = "api/authority.rs"]
 mod authority;
+#[path = "api/backup.rs"]
+mod backup;
 #[path = "api/bad_input.rs"]
 mod bad_input;
 #[path = "api/commands.rs"]

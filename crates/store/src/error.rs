@@ -50,6 +50,10 @@ pub enum OpenError {
         "the database is of a newer version: it has migration {0}, which this server does not know"
     )]
     Newer(i64),
+    #[error(
+        "the database is of an older version: it has no migration {0}; a server of this version brings it up to date when it starts"
+    )]
+    Older(i64),
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -6,6 +6,7 @@
 //! What the two databases do differently is in `sqlite` and `postgres`; everything else is
 //! written once, and one conformance suite holds both.
 
+pub mod archive;
 pub mod audit;
 mod bell;
 pub mod delivery;

@@ -22,6 +22,7 @@ use rusqlite::{Connection, OpenFlags};
 use tokio::sync::oneshot;
 
 pub(crate) use self::audit::Chain;
+pub(crate) use self::open::{FILE, check_current};
 use self::writer::{Desk, Job};
 use crate::{OpenError, StoreError};
 
@@ -42,6 +43,11 @@ struct Readers {
     path: PathBuf,
     idle: Mutex<Vec<Connection>>,
     places: tokio::sync::Semaphore,
+}
+
+/// The file without a writer of its own, for one who is alone with it as long as the lock is held.
+pub(crate) fn open_alone(dir: &Path) -> Result<(std::fs::File, Connection), OpenError> {
+    open::open(dir).map(|(lock, _, connection)| (lock, connection))
 }
 
 impl Sqlite {

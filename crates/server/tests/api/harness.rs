@@ -107,6 +107,11 @@ impl Server {
         Caller { base: self.running.url(), token: token.map(str::to_owned), http }
     }
 
+    /// The same one, where this server is now.
+    pub fn elsewhere(&self, caller: &Caller) -> Caller {
+        self.caller(caller.token.as_deref())
+    }
+
     /// Someone with a new token.
     pub async fn holder(&self, token: Value) -> Caller {
         let made = self.operator().post("/api/tokens", &token).await;

@@ -9,6 +9,8 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::migrate;
 use crate::{OpenError, StoreError};
 
+pub(crate) const FILE: &str = "chancery.db";
+
 pub(super) fn open(dir: &Path) -> Result<(File, PathBuf, Connection), OpenError> {
     let unusable =
         |it: std::io::Error| OpenError::Directory { dir: dir.to_owned(), detail: it.to_string() };
@@ -26,7 +28,7 @@ pub(super) fn open(dir: &Path) -> Result<(File, PathBuf, Connection), OpenError>
         Err(std::fs::TryLockError::WouldBlock) => return Err(OpenError::InUse(dir.to_owned())),
         Err(std::fs::TryLockError::Error(error)) => return Err(unusable(error)),
     }
-    let path = dir.join("chancery.db");
+    let path = dir.join(FILE);
     let mut connection = Connection::open(&path).map_err(StoreError::from)?;
     configure(&connection)?;
     migrate(&mut connection)?;
@@ -61,19 +63,27 @@ fn configure(connection: &Connection) -> Result<(), OpenError> {
     Ok(())
 }
 
+/// Whether a store that is only looked at is of this version.
+pub(crate) fn check_current(connection: &Connection) -> Result<(), OpenError> {
+    match migrate::pending(&applied(connection)?, |it| it.sqlite)?.first() {
+        None => Ok(()),
+        Some(older) => Err(OpenError::Older(older.number)),
+    }
+}
+
+fn applied(connection: &Connection) -> Result<Vec<(i64, String)>, StoreError> {
+    let mut statement =
+        connection.prepare("SELECT number, checksum FROM migrations ORDER BY number")?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
 fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(StoreError::from)?;
     transaction.execute_batch(migrate::TABLE).map_err(StoreError::from)?;
-    let applied = (|| {
-        let mut statement =
-            transaction.prepare("SELECT number, checksum FROM migrations ORDER BY number")?;
-        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        rows.collect::<rusqlite::Result<Vec<(i64, String)>>>()
-    })()
-    .map_err(StoreError::from)?;
-    for migration in migrate::pending(&applied, |it| it.sqlite)? {
+    for migration in migrate::pending(&applied(&transaction)?, |it| it.sqlite)? {
         transaction.execute_batch(migration.sqlite).map_err(StoreError::from)?;
         transaction
             .execute(
