@@ -14,13 +14,18 @@ pub mod demo;
 pub mod doctor;
 pub mod mail;
 pub mod memory;
+pub mod model;
 pub mod org;
 pub mod policy;
 pub mod restore;
 pub mod rule;
 pub mod run;
+pub mod scratch;
 pub mod serve;
+pub mod test;
 pub mod token;
+pub mod tool;
+pub mod user;
 pub mod why;
 
 use crate::Global;

@@ -101,6 +101,17 @@ enum Command {
     /// The organisation: show, write out, check, compare, change
     #[command(subcommand)]
     Org(cmd::org::Command),
+    /// Models: list them, try one
+    #[command(subcommand)]
+    Model(cmd::model::Command),
+    /// Tools: list them, see what would come of a call
+    #[command(subcommand)]
+    Tool(cmd::tool::Command),
+    /// People: list them, let one in, shut one out
+    #[command(subcommand)]
+    User(cmd::user::Command),
+    /// Plays scenarios against the rules: what is allowed, asked and denied
+    Test(cmd::test::Args),
     /// Settings: show them with their origin, check them
     #[command(subcommand)]
     Config(cmd::config::Command),
@@ -161,6 +172,10 @@ async fn command() -> ExitCode {
         Command::CanMail(args) => cmd::can_mail::run(&global, args).await,
         Command::Memory(command) => cmd::memory::run(&global, command).await,
         Command::Org(command) => cmd::org::run(&global, command).await,
+        Command::Model(command) => cmd::model::run(&global, command).await,
+        Command::Tool(command) => cmd::tool::run(&global, command).await,
+        Command::User(command) => cmd::user::run(&global, command).await,
+        Command::Test(args) => cmd::test::run(&global, args).await,
         Command::Config(command) => cmd::config::run(&global, command),
         Command::Backup(args) => cmd::backup::run(&global, args).await,
         Command::Restore(args) => cmd::restore::run(&global, args).await,

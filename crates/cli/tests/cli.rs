@@ -12,6 +12,8 @@ mod bank;
 mod harness;
 #[path = "cli/isolation.rs"]
 mod isolation;
+#[path = "cli/keeping.rs"]
+mod keeping;
 #[path = "cli/mail.rs"]
 mod mail;
 #[path = "cli/memory.rs"]

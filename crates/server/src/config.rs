@@ -26,7 +26,7 @@ pub use isolation::{IsolationConfig, IsolationMode};
 pub use layer::{ConfigError, Layers, Origin, load};
 pub use mail::MailConfig;
 pub use memory::{EmbeddingsConfig, MemoryConfig};
-pub use model::{ModelConfig, Provider, build_models, describe_models};
+pub use model::{ModelConfig, Provider, build_model, build_models, describe_models};
 pub use permissions::PermissionsConfig;
 pub use smtp::{SmtpConfig, SmtpEncryption};
 pub use webhook::{WebhookConfig, WebhookFormat};

@@ -3,7 +3,7 @@
 
 mod attacks;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
@@ -18,6 +18,7 @@ use serde_json::json;
 
 use crate::Global;
 use crate::cmd::run::{settled, story};
+use crate::cmd::scratch::Scratch;
 use crate::outcome::Outcome;
 use crate::output;
 
@@ -39,7 +40,7 @@ pub struct Args {
 }
 
 pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
-    let scratch = Scratch::new(global.data.clone())?;
+    let scratch = Scratch::new("demo", global.data.clone())?;
     let mut config = settings(&scratch.dir)?;
     let workspace = config.workspace();
     if let Isolation::Lacking(why) = config.isolation(&workspace).await {
@@ -244,30 +245,4 @@ fn settings(dir: &Path) -> anyhow::Result<Config> {
 
 fn say(text: &str) -> anyhow::Result<()> {
     output::line(format_args!("{text}"))
-}
-
-/// A directory for the demo: the one that was asked for, or one that goes away with it.
-struct Scratch {
-    dir: PathBuf,
-    temporary: bool,
-}
-
-impl Scratch {
-    fn new(asked: Option<PathBuf>) -> anyhow::Result<Scratch> {
-        let temporary = asked.is_none();
-        let dir = asked.unwrap_or_else(|| {
-            std::env::temp_dir().join(format!("chancery-demo-{}", std::process::id()))
-        });
-        std::fs::create_dir_all(&dir).with_context(|| format!("`{}`", dir.display()))?;
-        Ok(Scratch { dir, temporary })
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        if self.temporary {
-            // Best effort: it lies where temporary things lie.
-            let _ = std::fs::remove_dir_all(&self.dir);
-        }
-    }
 }

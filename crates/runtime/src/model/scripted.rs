@@ -13,6 +13,7 @@ use async_trait::async_trait;
 use chancery_domain::event::Usage;
 
 use self::scenario::{Entry, Scenario, When};
+pub use self::scenario::{Expect, Expected};
 use self::template::Facts;
 use super::calls::tell_apart;
 use super::{Message, Model, ModelError, RawCall, Reply, Request};
@@ -64,6 +65,11 @@ impl ScriptedModel {
     /// With no lines but the one that says so.
     pub fn without_scenario() -> Result<ScriptedModel, ScenarioError> {
         ScriptedModel::parse(DEFAULT)
+    }
+
+    /// What it would call, and what should come of it.
+    pub fn expected(&self) -> impl Iterator<Item = Expected<'_>> {
+        self.scenario.expected()
     }
 
     fn reply(&self, request: &Request<'_>, entry: Option<&Entry>) -> Reply {

@@ -73,11 +73,11 @@ pub fn build_models(
 ) -> Result<Models, ConfigError> {
     let mut built: BTreeMap<String, Arc<dyn Model>> = BTreeMap::new();
     for (name, model) in &config.models {
-        built.insert(name.clone(), build(name, model, environment)?);
+        built.insert(name.clone(), build_model(name, model, environment)?);
     }
     let default = match built.get(DEFAULT).or_else(|| built.values().next()) {
         Some(model) => model.clone(),
-        None => build(DEFAULT, &from_environment(environment), environment)?,
+        None => build_model(DEFAULT, &from_environment(environment), environment)?,
     };
     let mut by_tier = BTreeMap::new();
     for tier in ["capable", "balanced", "fast"] {
@@ -126,7 +126,8 @@ fn from_environment(environment: &BTreeMap<String, String>) -> ModelConfig {
     }
 }
 
-fn build(
+/// One of them, by itself.
+pub fn build_model(
     name: &str,
     config: &ModelConfig,
     environment: &BTreeMap<String, String>,

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use regex::Regex;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use super::ScenarioError;
@@ -31,6 +30,33 @@ pub(super) struct Entry {
     /// How often in a run.
     pub(super) repeat: u32,
     pub(super) delay: Option<Duration>,
+    expect: Option<Expect>,
+}
+
+/// What should come of the calls of an entry, for `chancery test`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Expect {
+    /// `expect: allow`
+    Allow,
+    /// `expect: ask`: a person is asked.
+    Ask,
+    /// `expect: deny`, whatever the reason.
+    Deny,
+    /// `expect: {denied: RULE}`: for that reason.
+    Denied(String),
+}
+
+/// One call of a scenario, and what should come of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Expected<'s> {
+    /// As the scenario names it: `backend_worker`, or `pa/lin` for someone's.
+    pub agent: &'s str,
+    /// Which of its entries, from 1.
+    pub entry: usize,
+    pub tool: &'s str,
+    pub arguments: &'s Map<String, Value>,
+    pub expect: Option<&'s Expect>,
 }
 
 /// Without any of them it always holds.
@@ -95,6 +121,21 @@ impl Scenario {
         Ok(Scenario { languages, agents, fallback: file.fallback, delay })
     }
 
+    pub(super) fn expected(&self) -> impl Iterator<Item = Expected<'_>> {
+        let entries = self.agents.iter().flat_map(|(agent, entries)| {
+            entries.iter().zip(1..).map(move |(it, number)| (agent, number, it))
+        });
+        entries.flat_map(|(agent, entry, it)| {
+            it.calls.iter().map(move |call| Expected {
+                agent,
+                entry,
+                tool: &call.tool,
+                arguments: &call.args,
+                expect: it.expect.as_ref(),
+            })
+        })
+    }
+
     /// The lines written for an agent by its id, for someone in its office (`pa/lin` for `pa`),
     /// or for whoever has none.
     pub(super) fn entries_of(&self, agent: &str) -> &[Entry] {
@@ -155,8 +196,7 @@ struct Written {
     call: Option<ScriptedCall>,
     calls: Option<Vec<ScriptedCall>>,
     /// For `chancery test`: what should come of it.
-    #[serde(rename = "expect")]
-    _expect: Option<IgnoredAny>,
+    expect: Option<Expect>,
     repeat: Option<u32>,
     delay_ms: Option<u64>,
 }
@@ -189,7 +229,11 @@ impl Written {
                 tool_result: when.tool_result,
             },
         };
-        Ok(Entry { when, say: self.say, calls, repeat, delay: delay(self.delay_ms)? })
+        if self.expect.is_some() && calls.is_empty() {
+            return Err("expects something of no call".to_owned());
+        }
+        let delay = delay(self.delay_ms)?;
+        Ok(Entry { when, say: self.say, calls, repeat, delay, expect: self.expect })
     }
 }
 
