@@ -1,10 +1,12 @@
 //! Tells subscribers what is in the outbox, each at least once, with an id that says whether it
-//! was seen before: by a signed POST, or by SMTP. What is told is which event of which run, and of a question
+//! was seen before: by a signed POST, by SMTP, or as a trace. What is told is which event of which run, and of a question
 //! what the server itself knows; never what an agent said. A channel holds no authority: whoever
 //! wants to know more, or to decide, follows the link and says who they are.
 
 mod message;
+mod otlp;
 mod smtp;
+mod spans;
 mod webhook;
 
 use std::collections::BTreeMap;
@@ -17,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock;
 
 pub use message::Format;
+pub use otlp::OtlpSubscriber;
 pub use smtp::{Encryption, SmtpError, SmtpSubscriber};
 pub use webhook::{WebhookSubscriber, signature};
 
@@ -34,6 +37,7 @@ const TRIES_MAX: u32 = 100;
 pub enum Subscriber {
     Webhook(WebhookSubscriber),
     Smtp(Box<SmtpSubscriber>),
+    Otlp(OtlpSubscriber),
 }
 
 /// Everyone who is told something, by name.
@@ -102,6 +106,7 @@ async fn tell(store: &Store, client: &reqwest::Client, all: &Subscribers, notice
             Ok(letter) => it.send(notice, letter).await,
             Err(error) => Err(error.to_string()),
         },
+        Subscriber::Otlp(it) => it.send(store, client, notice).await,
     };
     let logged = store.log_delivery(notice, told.as_ref().err().map(|it| &**it), clock::now());
     if let Err(error) = logged.await {

@@ -8,6 +8,7 @@ mod memory;
 mod model;
 mod permissions;
 mod smtp;
+mod telemetry;
 mod webhook;
 
 use std::collections::BTreeMap;
@@ -29,6 +30,7 @@ pub use memory::{EmbeddingsConfig, MemoryConfig};
 pub use model::{ModelConfig, Provider, build_model, build_models, describe_models};
 pub use permissions::PermissionsConfig;
 pub use smtp::{SmtpConfig, SmtpEncryption};
+pub use telemetry::TelemetryConfig;
 pub use webhook::{WebhookConfig, WebhookFormat};
 
 /// Everything that can be set. Unknown keys are refused.
@@ -67,6 +69,8 @@ pub struct Config {
     pub webhooks: BTreeMap<String, WebhookConfig>,
     /// Who is told the same by mail.
     pub smtp: BTreeMap<String, SmtpConfig>,
+    /// Who collects traces.
+    pub telemetry: TelemetryConfig,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -146,6 +150,7 @@ impl Default for Config {
             tiers: BTreeMap::new(),
             webhooks: BTreeMap::new(),
             smtp: BTreeMap::new(),
+            telemetry: TelemetryConfig::default(),
         }
     }
 }

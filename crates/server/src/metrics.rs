@@ -44,6 +44,7 @@ impl Metrics {
         let (queued, claimed) = store.queue_depth().await?;
         gauge!("chancery_queue_depth").set(queued as f64);
         gauge!("chancery_queue_claimed").set(claimed as f64);
+        gauge!("chancery_permissions_pending").set(store.count_pending().await? as f64);
         self.handle.run_upkeep();
         Ok(self.handle.render())
     }

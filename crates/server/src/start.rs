@@ -123,7 +123,7 @@ pub async fn start(
         tokens::make(&store, TokenKind::Human, "operator", true, true, Actor::System).await?;
     let local = local.write(address, &local_token)?;
 
-    store.subscribe(config.subscriptions());
+    store.subscribe(config.subscriptions(&environment)?);
     let subscribers = config.subscribers(&url(address), &environment)?;
     let parts = Parts {
         store: store.clone(),

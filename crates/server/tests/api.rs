@@ -62,5 +62,7 @@ mod staff;
 mod story;
 #[path = "api/stream.rs"]
 mod stream;
+#[path = "api/traces.rs"]
+mod traces;
 #[path = "api/webhooks.rs"]
 mod webhooks;

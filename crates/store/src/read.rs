@@ -194,6 +194,13 @@ impl Store {
         .await
     }
 
+    /// Questions that nobody has answered yet.
+    pub async fn count_pending(&self) -> Result<u64, StoreError> {
+        let sql = "SELECT count(*) FROM permissions WHERE status = 'pending'";
+        let counted = self.query(sql, vec![], |row| Ok(row.int(0)? as u64)).await?;
+        Ok(counted.first().copied().unwrap_or_default())
+    }
+
     /// Whether the store answers at all.
     pub async fn ping(&self) -> Result<(), StoreError> {
         self.query("SELECT 1", vec![], |_| Ok(())).await.map(|_| ())

@@ -42,8 +42,8 @@ pub enum SmtpEncryption {
 pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
     for (name, it) in &config.smtp {
         let wrong = |detail: String| Err(ConfigError::Meaning(format!("smtp `{name}`: {detail}")));
-        if config.webhooks.contains_key(name) {
-            return wrong("a webhook has the same name".to_owned());
+        if config.webhooks.contains_key(name) || name == super::telemetry::NAME {
+            return wrong("something else that is told has the same name".to_owned());
         }
         if it.to.is_empty() {
             return wrong("`to` names nobody".to_owned());

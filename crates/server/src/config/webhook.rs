@@ -7,7 +7,7 @@ use chancery_runtime::courier::{Format, Subscriber, Subscribers, WebhookSubscrib
 use chancery_store::outbox::Subscription;
 use serde::{Deserialize, Serialize};
 
-use super::{Config, ConfigError};
+use super::{Config, ConfigError, telemetry};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -61,6 +61,9 @@ pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
         if !webhook.url.starts_with("http://") && !webhook.url.starts_with("https://") {
             return Err(wrong("`url` begins with `http://` or `https://`".to_owned()));
         }
+        if name == telemetry::NAME {
+            return Err(wrong("the name is taken by the collector of traces".to_owned()));
+        }
         if let Some(unknown) = webhook.events.iter().find(|it| !is_topic(it)) {
             return Err(wrong(format!("there is no event `{unknown}`")));
         }
@@ -69,7 +72,10 @@ pub(super) fn check(config: &Config) -> Result<(), ConfigError> {
 }
 
 impl Config {
-    pub(crate) fn subscriptions(&self) -> Vec<Subscription> {
+    pub(crate) fn subscriptions(
+        &self,
+        environment: &BTreeMap<String, String>,
+    ) -> Result<Vec<Subscription>, ConfigError> {
         let subscription = |(name, it): (&String, &WebhookConfig)| Subscription {
             subscriber: name.clone(),
             topics: it.events.clone(),
@@ -78,7 +84,11 @@ impl Config {
             .smtp
             .iter()
             .map(|(name, it)| Subscription { subscriber: name.clone(), topics: it.events.clone() });
-        self.webhooks.iter().map(subscription).chain(letters).collect()
+        let traces = self.telemetry.subscriber(environment)?.map(|_| Subscription {
+            subscriber: telemetry::NAME.to_owned(),
+            topics: telemetry::TOPICS.iter().map(|it| (*it).to_owned()).collect(),
+        });
+        Ok(self.webhooks.iter().map(subscription).chain(letters).chain(traces).collect())
     }
 
     /// Those who are told, with their secrets. `here` is where this server is reached, unless
@@ -107,6 +117,9 @@ impl Config {
                 .subscriber(environment)
                 .map_err(|detail| ConfigError::Meaning(format!("smtp `{name}`: {detail}")))?;
             by_name.insert(name.clone(), Subscriber::Smtp(Box::new(subscriber)));
+        }
+        if let Some(it) = self.telemetry.subscriber(environment)? {
+            by_name.insert(telemetry::NAME.to_owned(), Subscriber::Otlp(it));
         }
         let public_url = self.public_url.clone().unwrap_or_else(|| here.to_owned());
         Ok(Subscribers { by_name, public_url })

@@ -26,6 +26,7 @@ async fn health_is_for_everyone_and_counters_are_not() {
         "chancery_runs{status=\"completed\"} 1",
         "chancery_runs{status=\"waiting\"} 0",
         "chancery_queue_depth 0",
+        "chancery_permissions_pending 0",
         "chancery_queue_claimed 0",
         "chancery_build_info{version=\"0.1.0\"} 1",
         "chancery_http_requests_total{method=\"POST\",route=\"/api/runs\",status=\"201\"} 1",
@@ -248,4 +249,37 @@ async fn a_second_server_on_the_same_directory_is_refused_and_harms_nothing() {
     assert!(refused.starts_with("cannot listen on 127.0.0.1:"), "{refused}");
     assert!(!config.data.join("token").exists());
     server.running.stop().await;
+}
+
+#[test]
+fn the_dashboard_asks_for_what_is_counted() {
+    fn sources(dir: &std::path::Path, text: &mut String) {
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                sources(&path, text);
+            } else if path.extension().is_some_and(|it| it == "rs") {
+                text.push_str(&std::fs::read_to_string(path).unwrap());
+            }
+        }
+    }
+    let top = std::path::Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../..");
+    let mut text = String::new();
+    for name in ["server", "runtime"] {
+        sources(&top.join("crates").join(name).join("src"), &mut text);
+    }
+    let dashboard = std::fs::read_to_string(top.join("deploy/grafana.json")).unwrap();
+    let dashboard: serde_json::Value = serde_json::from_str(&dashboard).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap();
+    let targets = panels.iter().flat_map(|it| it["targets"].as_array().unwrap());
+    let asked: std::collections::BTreeSet<&str> = targets
+        .flat_map(|it| {
+            it["expr"].as_str().unwrap().split(|it: char| !it.is_alphanumeric() && it != '_')
+        })
+        .filter(|it| it.starts_with("chancery_"))
+        .collect();
+    assert!(asked.len() > 5, "{asked:?}");
+    for name in asked {
+        assert!(text.contains(&format!("!(\"{name}\"")), "{name} is counted nowhere");
+    }
 }
