@@ -1,5 +1,6 @@
 //! The OpenAPI document, made true where the types alone do not say it, and its page.
 
+use axum::http::StatusCode;
 use utoipa::OpenApi;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{Schema, SchemaType, Type};
@@ -17,7 +18,9 @@ pub struct Document;
 /// The page that shows the document; it asks nobody else about it.
 pub fn page(document: utoipa::openapi::OpenApi) -> SwaggerUi {
     let config = Config::default().validator_url("none");
-    SwaggerUi::new("/docs").url("/openapi.json", without_null(document)).config(config)
+    SwaggerUi::new("/docs")
+        .url("/openapi.json", named(described(without_null(document))))
+        .config(config)
 }
 
 /// A parameter that is not given is absent: no query and no header can say `null`.
@@ -32,6 +35,40 @@ fn without_null(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::Open
             kinds.retain(|it| *it != Type::Null);
             if let [only] = &**kinds {
                 schema.schema_type = SchemaType::Type(only.clone());
+            }
+        }
+    }
+    document
+}
+
+/// Operations go by what they are about and what they do, `runs_list`: a name of its own for each,
+/// under which programs that make clients put it.
+fn named(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
+    for (path, item) in &mut document.paths.paths {
+        let about = path.strip_prefix("/api/").and_then(|it| it.split('/').next());
+        let about = about.unwrap_or("machine").to_owned();
+        let operations =
+            [&mut item.get, &mut item.put, &mut item.post, &mut item.delete].into_iter().flatten();
+        for operation in operations {
+            let does = operation.operation_id.take().unwrap_or_default();
+            operation.operation_id = Some(format!("{about}_{does}"));
+            operation.tags = Some(vec![about.clone()]);
+        }
+    }
+    document
+}
+
+/// Every answer has a description, if only what its number means: programs that make clients
+/// insist on it.
+fn described(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
+    for item in document.paths.paths.values_mut() {
+        let operations =
+            [&mut item.get, &mut item.put, &mut item.post, &mut item.delete].into_iter().flatten();
+        for (status, response) in operations.flat_map(|it| it.responses.responses.iter_mut()) {
+            let RefOr::T(response) = response else { continue };
+            if response.description.is_empty() {
+                let known = status.parse().ok().and_then(|it: StatusCode| it.canonical_reason());
+                response.description = known.unwrap_or("Otherwise").to_owned();
             }
         }
     }

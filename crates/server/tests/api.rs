@@ -12,6 +12,8 @@ mod authority;
 mod backup;
 #[path = "api/bad_input.rs"]
 mod bad_input;
+#[path = "api/clients.rs"]
+mod clients;
 #[path = "api/commands.rs"]
 mod commands;
 #[path = "api/company.rs"]

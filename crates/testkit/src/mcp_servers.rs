@@ -17,6 +17,14 @@ const PYPI: &[&str] = &["mcp-server-time==2026.10.19"];
 /// Apart from the others, whose dependencies are not its own.
 const SCHEMATHESIS: &[&str] = &["schemathesis==4.32.5"];
 
+/// What makes clients of a document.
+const PYTHON_CLIENT: &[&str] = &["openapi-python-client==0.29.1"];
+const TYPESCRIPT_CLIENT: &[&str] = &[
+    "openapi-typescript@7.13.0",
+    "openapi-fetch@0.17.0",
+    "typescript@5.9.3",
+    "@types/node@20.19.25",
+];
 const SMTP: &[&str] = &["aiosmtpd==1.4.6"];
 
 #[derive(Debug, thiserror::Error)]
@@ -56,17 +64,31 @@ pub fn schemathesis() -> Result<PathBuf, InstallError> {
     Ok(venv("schemathesis", SCHEMATHESIS)?.join("bin/schemathesis"))
 }
 
+/// A Python's directory of programs, with one that makes Python clients.
+pub fn python_client() -> Result<PathBuf, InstallError> {
+    Ok(venv("python_client", PYTHON_CLIENT)?.join("bin"))
+}
+
+/// The `node_modules` with what makes TypeScript clients.
+pub fn typescript_client() -> Result<PathBuf, InstallError> {
+    modules("typescript_client", TYPESCRIPT_CLIENT)
+}
+
 /// A Python that has a mail server among its modules, `aiosmtpd`.
 pub fn smtp_python() -> Result<PathBuf, InstallError> {
     Ok(venv("smtp", SMTP)?.join("bin/python"))
 }
 
 fn npm() -> Result<PathBuf, InstallError> {
-    let dir = installed("npm", NPM, |dir| {
+    modules("npm", NPM)
+}
+
+fn modules(kind: &str, packages: &[&str]) -> Result<PathBuf, InstallError> {
+    let dir = installed(kind, packages, |dir| {
         let mut npm = program("npm");
         npm.args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"])
             .arg(dir)
-            .args(NPM);
+            .args(packages);
         run(npm, "Node.js 20 with npm")
     })?;
     Ok(dir.join("node_modules"))

@@ -251,6 +251,24 @@ async fn a_second_server_on_the_same_directory_is_refused_and_harms_nothing() {
     server.running.stop().await;
 }
 
+#[tokio::test]
+async fn every_operation_has_a_name_of_its_own_and_every_answer_a_description() {
+    let server = Server::start().await;
+    let document = server.nobody().get("/openapi.json").await.json();
+    let mut names = std::collections::BTreeSet::new();
+    for operations in document["paths"].as_object().unwrap().values() {
+        for operation in operations.as_object().unwrap().values() {
+            let name = operation["operationId"].as_str().unwrap();
+            assert!(names.insert(name.to_owned()), "{name} is there twice");
+            for response in operation["responses"].as_object().unwrap().values() {
+                assert!(!response["description"].as_str().unwrap().is_empty(), "{name}");
+            }
+        }
+    }
+    assert!(names.contains("runs_create") && names.contains("permissions_decide"), "{names:?}");
+    server.running.stop().await;
+}
+
 #[test]
 fn the_dashboard_asks_for_what_is_counted() {
     fn sources(dir: &std::path::Path, text: &mut String) {
