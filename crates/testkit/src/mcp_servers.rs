@@ -1,4 +1,4 @@
-//! Real MCP servers for tests, and a tester of APIs: published packages at fixed versions, installed once into a cache.
+//! Real MCP servers for tests, a tester of APIs, and OpenAI's own clients: published packages at fixed versions, installed once into a cache.
 //!
 //! The cache is `$CHANCERY_TEST_CACHE`, or `~/.cache/chancery/mcp`. Nothing is skipped: a package
 //! that cannot be installed is an error that says what to install.
@@ -16,6 +16,8 @@ const NPM: &[&str] = &[
 const PYPI: &[&str] = &["mcp-server-time==2026.10.19"];
 /// Apart from the others, whose dependencies are not its own.
 const SCHEMATHESIS: &[&str] = &["schemathesis==4.32.5"];
+const OPENAI_PYTHON: &[&str] = &["openai==3.49.0"];
+const OPENAI_NODE: &[&str] = &["openai@7.53.0"];
 
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
@@ -54,15 +56,29 @@ pub fn schemathesis() -> Result<PathBuf, InstallError> {
     Ok(venv("schemathesis", SCHEMATHESIS)?.join("bin/schemathesis"))
 }
 
+/// A Python that has OpenAI's client.
+pub fn openai_python() -> Result<PathBuf, InstallError> {
+    Ok(venv("openai-python", OPENAI_PYTHON)?.join("bin/python"))
+}
+
+/// The directory beneath which Node.js finds OpenAI's client.
+pub fn openai_node() -> Result<PathBuf, InstallError> {
+    node_modules("openai-node", OPENAI_NODE)
+}
+
 fn npm() -> Result<PathBuf, InstallError> {
-    let dir = installed("npm", NPM, |dir| {
+    Ok(node_modules("npm", NPM)?.join("node_modules"))
+}
+
+/// The directory that has these packages in its `node_modules`.
+fn node_modules(kind: &str, packages: &[&str]) -> Result<PathBuf, InstallError> {
+    installed(kind, packages, |dir| {
         let mut npm = program("npm");
         npm.args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"])
             .arg(dir)
-            .args(NPM);
+            .args(packages);
         run(npm, "Node.js 20 with npm")
-    })?;
-    Ok(dir.join("node_modules"))
+    })
 }
 
 fn pypi() -> Result<PathBuf, InstallError> {
