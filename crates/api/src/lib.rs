@@ -7,6 +7,7 @@ pub mod client;
 pub mod mail;
 pub mod memory;
 pub mod object;
+pub mod openai;
 pub mod org;
 pub mod permission;
 pub mod problem;

@@ -32,7 +32,8 @@ pub trait Model: Send + Sync + std::fmt::Debug {
 
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    pub run: RunId,
+    /// Absent: words that belong to no run.
+    pub run: Option<RunId>,
     pub agent: &'a AgentId,
     pub system: &'a str,
     /// In order; every call of an assistant's message has its result before the next words.

@@ -98,7 +98,7 @@ async fn ask(model: &dyn Model, messages: &[Message]) -> Result<Reply, ModelErro
         parameters: json!({"type": "object"}),
     };
     let tools = [&tool];
-    let run = RUN.parse().unwrap();
+    let run = Some(RUN.parse().unwrap());
     let request = Request { run, agent: &agent, system: "Be brief.", messages, tools: &tools };
     model.generate(request).await
 }

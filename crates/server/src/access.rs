@@ -155,7 +155,7 @@ impl Caller {
     }
 
     /// Who owns what the caller starts. A service is no person, whatever it is called.
-    fn own(&self) -> UserId {
+    pub fn own(&self) -> UserId {
         match self.token.kind {
             TokenKind::Service => UserId(format!("service:{}", self.token.name)),
             TokenKind::Human | TokenKind::Agent => UserId(self.token.name.clone()),
@@ -208,6 +208,11 @@ impl Caller {
         }
         named.map_or(Ok(()), |it| check_asked("user", it))?;
         Ok(Party::of_person(ORG, self.acts_for(named)?))
+    }
+
+    /// Whether it is a person, and not a program or an agent.
+    pub fn is_person(&self) -> bool {
+        self.token.kind == TokenKind::Human
     }
 
     pub fn is_operator(&self) -> bool {

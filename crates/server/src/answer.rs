@@ -8,7 +8,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use metrics::counter;
 
-use crate::error;
+use crate::{error, routes};
 
 /// The page loads nothing but what is served with it.
 const DOCS_POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; \
@@ -18,10 +18,14 @@ const POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 pub async fn finish(request: Request, next: Next) -> Response {
     let method = method(request.method());
     let docs = request.uri().path().starts_with("/docs");
+    let openai = request.uri().path().starts_with("/v1/");
     // What was matched, not what was asked: strangers do not name our counters.
     let matched = request.extensions().get::<MatchedPath>();
     let route = matched.map_or_else(|| "none".to_owned(), |it| it.as_str().to_owned());
     let mut response = error::as_problem(next.run(request).await).await;
+    if openai {
+        response = routes::openai::as_openai(response);
+    }
     let status = response.status().as_str().to_owned();
     counter!("chancery_http_requests_total", "method" => method, "route" => route, "status" => status)
         .increment(1);

@@ -6,6 +6,7 @@ mod layer;
 mod mail;
 mod memory;
 mod model;
+mod openai;
 mod permissions;
 mod smtp;
 mod telemetry;
@@ -28,6 +29,7 @@ pub use layer::{ConfigError, Layers, Origin, load};
 pub use mail::MailConfig;
 pub use memory::{EmbeddingsConfig, MemoryConfig};
 pub use model::{ModelConfig, Provider, build_model, build_models, describe_models};
+pub use openai::OpenAiConfig;
 pub use permissions::PermissionsConfig;
 pub use smtp::{SmtpConfig, SmtpEncryption};
 pub use telemetry::TelemetryConfig;
@@ -62,6 +64,7 @@ pub struct Config {
     pub mail: MailConfig,
     pub memory: MemoryConfig,
     pub isolation: IsolationConfig,
+    pub openai: OpenAiConfig,
     pub models: BTreeMap<String, ModelConfig>,
     /// Which model a role's `model_tier` means: `capable`, `balanced`, `fast`.
     pub tiers: BTreeMap<String, String>,
@@ -146,6 +149,7 @@ impl Default for Config {
             mail: MailConfig::default(),
             memory: MemoryConfig::default(),
             isolation: IsolationConfig::default(),
+            openai: OpenAiConfig::default(),
             models: BTreeMap::new(),
             tiers: BTreeMap::new(),
             webhooks: BTreeMap::new(),

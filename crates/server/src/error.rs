@@ -31,6 +31,12 @@ pub enum ApiError {
     /// Also for what belongs to someone else.
     #[error("there is no {what} `{id}`")]
     NotFound { what: &'static str, id: String },
+    /// Nobody by that name whom the caller may address.
+    #[error("there is no model `{0}`: `GET /v1/models` lists those that there are")]
+    NoModel(String),
+    /// A run, or a model, that ends without an answer. Asking again would be asking for it twice.
+    #[error("{detail}")]
+    NoAnswer { code: &'static str, detail: String },
     #[error("there is nothing here")]
     NoRoute,
     #[error("this is not done with {0}")]
@@ -70,6 +76,8 @@ impl ApiError {
             ApiError::Denied(_) => (StatusCode::FORBIDDEN, "PERMISSION_DENIED"),
             ApiError::Rejected(_) => (StatusCode::FORBIDDEN, "mail_rejected"),
             ApiError::NotFound { .. } | ApiError::NoRoute => (StatusCode::NOT_FOUND, "not_found"),
+            ApiError::NoModel(_) => (StatusCode::NOT_FOUND, "model_not_found"),
+            ApiError::NoAnswer { code, .. } => (StatusCode::BAD_GATEWAY, code),
             ApiError::Method(_) => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
             ApiError::Conflict { code, .. } => (StatusCode::CONFLICT, code),
             ApiError::Unprocessable { code, .. } => (StatusCode::UNPROCESSABLE_ENTITY, code),
@@ -126,12 +134,18 @@ impl IntoResponse for ApiError {
         let (status, _) = self.status_and_code();
         // A client in the middle of a body that nobody reads would ask again over its middle.
         let unread = matches!(self, ApiError::TooLarge(_) | ApiError::Slow);
-        let body = serde_json::to_vec(&self.problem()).unwrap_or_default();
+        let problem = self.problem();
+        let body = serde_json::to_vec(&problem).unwrap_or_default();
         let mut response = (status, body).into_response();
+        // Some clients want it in another form.
+        response.extensions_mut().insert(problem);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if matches!(self, ApiError::NoAnswer { .. } | ApiError::Conflict { .. }) {
+            headers.insert("x-should-retry", HeaderValue::from_static("false"));
         }
         if unread {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));

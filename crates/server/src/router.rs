@@ -1,5 +1,8 @@
 //! Every route on one screen: the table of contents.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::middleware;
@@ -7,6 +10,7 @@ use axum::response::IntoResponse;
 use chancery_runtime::authority::InForce;
 use chancery_runtime::embedding::Memories;
 use chancery_runtime::mailroom::Mailroom;
+use chancery_runtime::model::Models;
 use chancery_store::Store;
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -21,8 +25,8 @@ use crate::error::ApiError;
 use crate::metrics::Metrics;
 use crate::organisation::Organisation;
 use crate::routes::{
-    audit, authorize, contracts, health, mail, memories, org, permissions, rules, runs, signals,
-    steer, tokens, webhooks,
+    audit, authorize, contracts, health, mail, memories, openai, org, permissions, rules, runs,
+    signals, steer, tokens, webhooks,
 };
 
 /// What handlers work with.
@@ -35,6 +39,11 @@ pub struct App {
     pub mailroom: Mailroom,
     /// On which terms people are asked.
     pub permissions: PermissionsConfig,
+    pub models: Arc<Models>,
+    /// How long OpenAI's clients are kept waiting for a person.
+    pub pause_hold: Duration,
+    /// Where people reach this server.
+    pub public_url: String,
     pub metrics: Metrics,
     /// Fires when the server stops: open streams end then.
     pub stop: CancellationToken,
@@ -98,6 +107,7 @@ pub fn router(app: App) -> Router {
         .split_for_parts();
     router
         .merge(document::page(document))
+        .merge(openai::router())
         .fallback(async || ApiError::NoRoute)
         .method_not_allowed_fallback(async |request: Request| {
             ApiError::Method(request.method().to_string())

@@ -6,6 +6,7 @@ pub mod contracts;
 pub mod health;
 pub mod mail;
 pub mod memories;
+pub mod openai;
 pub mod org;
 pub mod permissions;
 pub mod rules;

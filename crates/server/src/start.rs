@@ -125,10 +125,11 @@ pub async fn start(
 
     store.subscribe(config.subscriptions(&environment)?);
     let subscribers = config.subscribers(&url(address), &environment)?;
+    let models = Arc::new(models);
     let parts = Parts {
         store: store.clone(),
         authority: authority.clone(),
-        models: Arc::new(models),
+        models: models.clone(),
         limits: config.run_limits(),
         terms: config.terms(),
         escalation: config.escalation.terms(),
@@ -151,6 +152,9 @@ pub async fn start(
         organisation,
         mailroom,
         permissions: config.permissions.clone(),
+        models,
+        pause_hold: config.openai.pause_hold(),
+        public_url: config.public_url.clone().unwrap_or_else(|| url(address)),
         metrics: Metrics::install(),
         stop: stop.clone(),
         body_bytes: config.limits.body_bytes,

@@ -48,6 +48,12 @@ mod mail;
 mod mailroom;
 #[path = "api/memories.rs"]
 mod memories;
+#[path = "api/openai.rs"]
+mod openai;
+#[path = "api/openai_clients.rs"]
+mod openai_clients;
+#[path = "api/openai_responses.rs"]
+mod openai_responses;
 #[path = "api/org.rs"]
 mod org;
 #[path = "api/postgres.rs"]

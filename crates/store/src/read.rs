@@ -43,6 +43,7 @@ pub struct RunFilter {
     pub parent: Option<RunId>,
     pub agent: Option<AgentId>,
     pub group: Option<GroupId>,
+    pub session_key: Option<SessionKey>,
     /// Only runs older than this one.
     pub before: Option<RunId>,
 }
@@ -83,6 +84,7 @@ impl Store {
         narrow("r.parent_run_id =", filter.parent.map(|it| Param::Uuid(it.0)));
         narrow("r.agent_id =", text(filter.agent.as_ref().map(AgentId::as_str)));
         narrow("r.group_id =", text(filter.group.as_ref().map(GroupId::as_str)));
+        narrow("r.session_key =", text(filter.session_key.as_ref().map(SessionKey::as_str)));
         narrow("r.id <", filter.before.map(|it| Param::Uuid(it.0)));
         params.push(Param::Int(i64::from(limit)));
         sql.push_str(&format!(" ORDER BY r.id DESC LIMIT ${}", params.len()));

@@ -1,4 +1,5 @@
-//! Real servers for tests (MCP, mail) and a tester of APIs: published packages at fixed versions, installed once into a cache.
+//! Real servers for tests (MCP, mail), a tester of APIs and clients of others: published packages at
+//! fixed versions, installed once into a cache.
 //!
 //! The cache is `$CHANCERY_TEST_CACHE`, or `~/.cache/chancery/mcp`. Nothing is skipped: a package
 //! that cannot be installed is an error that says what to install.
@@ -16,6 +17,8 @@ const NPM: &[&str] = &[
 const PYPI: &[&str] = &["mcp-server-time==2026.10.19"];
 /// Apart from the others, whose dependencies are not its own.
 const SCHEMATHESIS: &[&str] = &["schemathesis==4.32.5"];
+const OPENAI_PYTHON: &[&str] = &["openai==3.49.0"];
+const OPENAI_NODE: &[&str] = &["openai@7.53.0"];
 
 /// What makes clients of a document.
 const PYTHON_CLIENT: &[&str] = &["openapi-python-client==0.29.1"];
@@ -79,19 +82,33 @@ pub fn smtp_python() -> Result<PathBuf, InstallError> {
     Ok(venv("smtp", SMTP)?.join("bin/python"))
 }
 
+/// A Python that has OpenAI's client.
+pub fn openai_python() -> Result<PathBuf, InstallError> {
+    Ok(venv("openai-python", OPENAI_PYTHON)?.join("bin/python"))
+}
+
+/// The directory beneath which Node.js finds OpenAI's client.
+pub fn openai_node() -> Result<PathBuf, InstallError> {
+    packages_in("openai-node", OPENAI_NODE)
+}
+
 fn npm() -> Result<PathBuf, InstallError> {
     modules("npm", NPM)
 }
 
 fn modules(kind: &str, packages: &[&str]) -> Result<PathBuf, InstallError> {
-    let dir = installed(kind, packages, |dir| {
+    Ok(packages_in(kind, packages)?.join("node_modules"))
+}
+
+/// The directory that has these packages in its `node_modules`.
+fn packages_in(kind: &str, packages: &[&str]) -> Result<PathBuf, InstallError> {
+    installed(kind, packages, |dir| {
         let mut npm = program("npm");
         npm.args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"])
             .arg(dir)
             .args(packages);
         run(npm, "Node.js 20 with npm")
-    })?;
-    Ok(dir.join("node_modules"))
+    })
 }
 
 fn pypi() -> Result<PathBuf, InstallError> {

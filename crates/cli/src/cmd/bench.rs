@@ -2,6 +2,7 @@
 //! of a shared machine mean little; the ratios are what counts.
 
 mod authority;
+mod doors;
 mod load;
 mod mail;
 mod memory;
@@ -27,6 +28,8 @@ pub enum Command {
     Memory(memory::MemoryArgs),
     /// Mail routed and delivered
     Mail(mail::MailArgs),
+    /// What a completion through the OpenAI-style door takes beyond the model itself
+    Doors(doors::DoorsArgs),
     /// What it costs to start a process behind walls
     Spawn(spawn::SpawnArgs),
     /// One of several servers on one PostgreSQL
@@ -75,6 +78,7 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
         Command::Authority(args) => authority::run(global, &args).await,
         Command::Memory(args) => memory::run(global, &args).await,
         Command::Mail(args) => mail::run(global, &args).await,
+        Command::Doors(args) => doors::run(global, &args).await,
         Command::Spawn(args) => spawn::run(global, &args).await,
         Command::Drive { seconds, calls, runs } => {
             let shape = load::Shape { steps: runs::STEPS, calls_per_message: calls, waits: false };

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use chancery_domain::id::AgentId;
-use chancery_runtime::clock;
 use chancery_runtime::model::{Message, Request};
 use chancery_server::config::{Config, ModelConfig, build_model, describe_models};
 use clap::Subcommand;
@@ -45,7 +44,7 @@ async fn test(global: &Global, name: &str, config: &ModelConfig) -> anyhow::Resu
     let agent = AgentId::from("chancery");
     let messages = [Message::User { text: QUESTION.to_owned() }];
     let asked = Request {
-        run: clock::new_run_id(),
+        run: None,
         agent: &agent,
         system: "You are being tried out.",
         messages: &messages,

@@ -130,7 +130,7 @@ impl Exchange {
             match pauses.next().map(|it| pause(it, retry_after)) {
                 Some(pause) if started.elapsed().saturating_add(pause) < self.patience.whole => {
                     tracing::warn!(
-                        run.id = request.map(|it| tracing::field::display(it.run)),
+                        run.id = request.and_then(|it| it.run).map(tracing::field::display),
                         model = self.model,
                         tries,
                         "Model `{}` did not answer, trying again in {pause:?}",
@@ -219,10 +219,9 @@ fn pause(backoff: Duration, retry_after: Option<Duration>) -> Duration {
 /// Who asks, for a gateway in between that attributes cost.
 fn attribution(request: Option<&Request<'_>>) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    let named = request.map(|it| {
-        [("x-chancery-run", it.run.to_string()), ("x-chancery-agent", it.agent.to_string())]
-    });
-    for (name, value) in named.into_iter().flatten() {
+    let run = request.and_then(|it| it.run).map(|it| ("x-chancery-run", it.to_string()));
+    let agent = request.map(|it| ("x-chancery-agent", it.agent.to_string()));
+    for (name, value) in [run, agent].into_iter().flatten() {
         if let Ok(value) = HeaderValue::from_str(&percent_encoded(&value)) {
             headers.insert(name, value);
         }

@@ -91,7 +91,7 @@ async fn generate(
     }
     let (agent, system) =
         (&speaker.agent, &*prompt::system(&authority, journal.context(), role, &speaker));
-    let request = |messages| Request { run, agent, system, messages, tools: &offers };
+    let request = |messages| Request { run: Some(run), agent, system, messages, tools: &offers };
     let model = parts.models.for_tier(&role.model_tier);
     let reply = if journal.is_starting()? {
         let messages = journal.context().messages().to_vec();

@@ -156,7 +156,7 @@ async fn what_is_not_configured_is_not_sent() {
     let models: [Box<dyn Model>; 2] = [Box::new(chat.unwrap()), Box::new(messages.unwrap())];
     let agent = AgentId::from("林");
     for model in models {
-        let (run, messages) = (RUN.parse().unwrap(), [user("hello")]);
+        let (run, messages) = (Some(RUN.parse().unwrap()), [user("hello")]);
         let request = Request { run, agent: &agent, system: "", messages: &messages, tools: &[] };
         model.generate(request).await.unwrap();
     }

@@ -276,6 +276,7 @@ fn check_ranges(config: &Config) -> Result<(), ConfigError> {
         ("limits.attempts".to_owned(), limits.attempts.into(), 1, 1_000_000),
         ("limits.body_bytes".to_owned(), limits.body_bytes as u64, 1024, 1 << 30),
         ("limits.grace_seconds".to_owned(), limits.grace_seconds, 0, DAY),
+        ("openai.pause_hold_seconds".to_owned(), config.openai.pause_hold_seconds, 0, DAY),
     ];
     for (name, model) in &config.models {
         let timeout = model.timeout_seconds.unwrap_or(1);

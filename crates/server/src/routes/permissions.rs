@@ -98,25 +98,31 @@ pub async fn decide(
     Body(body): Body<Decide>,
 ) -> Result<Json<Permission>> {
     let row = visible(&app, &caller, &id).await?;
-    caller.check_decides(&app, &row).await?;
-    // What is remembered ends by the clock that is asked whether it holds.
-    let now = app.store.now().await?;
-    let reply = reply(&app, &row, body, now)?;
-    if let Some(arguments) = &reply.arguments {
-        rule_on_edit(&app, &row, arguments).await?;
-    }
-    let (permission, by) = (row.id, caller.actor());
-    record(&app, row.run, |history, events| {
-        command::decide(history, events, permission, reply.clone(), by.clone())
-    })
-    .await?;
+    let permission = row.id;
+    answer(&app, &caller, row, body).await?;
     let row = app.store.permission(permission).await?;
     let row = row.ok_or(ApiError::NotFound { what: "permission", id })?;
     Ok(Json(shown(&app, row).await?))
 }
 
+/// Answers a question that the caller knows of, if it is theirs to answer.
+pub async fn answer(app: &App, caller: &Caller, row: PermissionRow, body: Decide) -> Result<()> {
+    caller.check_decides(app, &row).await?;
+    // What is remembered ends by the clock that is asked whether it holds.
+    let now = app.store.now().await?;
+    let reply = reply(app, &row, body, now)?;
+    if let Some(arguments) = &reply.arguments {
+        rule_on_edit(app, &row, arguments).await?;
+    }
+    let (permission, by) = (row.id, caller.actor());
+    record(app, row.run, |history, events| {
+        command::decide(history, events, permission, reply.clone(), by.clone())
+    })
+    .await
+}
+
 /// A request that the caller may know of. What is somebody else's is not there.
-async fn visible(app: &App, caller: &Caller, id: &str) -> Result<PermissionRow> {
+pub async fn visible(app: &App, caller: &Caller, id: &str) -> Result<PermissionRow> {
     let missing = || ApiError::NotFound { what: "permission", id: id.chars().take(64).collect() };
     let user = caller.asked_for(app)?;
     let parsed: PermissionId = id.parse().map_err(|_| missing())?;

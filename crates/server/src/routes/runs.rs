@@ -12,7 +12,7 @@ use chancery_domain::command::{self, Effect};
 use chancery_domain::escalation::Refusal;
 use chancery_domain::event::{Created, Member, Recorded, Room};
 use chancery_domain::history::History;
-use chancery_domain::id::{AgentId, GroupId, ProjectId, RunId, SessionKey};
+use chancery_domain::id::{AgentId, GroupId, ProjectId, RunId, SessionKey, UserId};
 use chancery_domain::org::Org;
 use chancery_runtime::clock;
 use chancery_runtime::escalation::room_of;
@@ -48,22 +48,37 @@ pub async fn create(
     headers: HeaderMap,
     Body(body): Body<CreateRun>,
 ) -> Result<(StatusCode, Json<Run>)> {
-    let created = created(&app, &caller, &body)?;
-    let key = idempotency_key(&caller, &headers, &body)?;
+    let id = make(&app, &caller, &headers, &body).await?;
+    Ok((StatusCode::CREATED, Json(one(&app, id).await?)))
+}
+
+/// Makes a run, or finds the one that the same request has made before.
+pub async fn make(
+    app: &App,
+    caller: &Caller,
+    headers: &HeaderMap,
+    body: &CreateRun,
+) -> Result<RunId> {
+    let created = created(app, caller, body)?;
+    let key = idempotency_key(caller, headers, body)?;
     let id = clock::new_run_id();
     let mut history = History::create(id, created);
     let change = history.change().ok_or_else(|| ApiError::Internal("no event".to_owned()))?;
-    let id = match app.store.create(&change, key, clock::now()).await? {
-        CreateOutcome::Created => id,
-        CreateOutcome::Existed(before) => before,
-        CreateOutcome::KeyReused => {
-            return Err(ApiError::Unprocessable {
-                code: "idempotency_key_reused",
-                detail: "this `Idempotency-Key` was used for another request".to_owned(),
-            });
-        }
-    };
-    Ok((StatusCode::CREATED, Json(one(&app, id).await?)))
+    match app.store.create(&change, key, clock::now()).await? {
+        CreateOutcome::Created => Ok(id),
+        CreateOutcome::Existed(before) => Ok(before),
+        CreateOutcome::KeyReused => Err(ApiError::Unprocessable {
+            code: "idempotency_key_reused",
+            detail: "this `Idempotency-Key` was used for another request".to_owned(),
+        }),
+    }
+}
+
+/// On whose behalf the caller may talk with whom a request names, and with which agent first.
+pub fn addressed(app: &App, caller: &Caller, body: &CreateRun) -> Result<(UserId, AgentId)> {
+    let user = caller.acts_for(body.user.as_deref())?;
+    let (member, _, _) = whose(app.authority.get().org(), body)?;
+    Ok((user, member.agent))
 }
 
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -105,6 +120,7 @@ pub async fn list(
         parent: run_id("parent", said(params.parent))?,
         agent: asked("agent", params.agent)?.map(AgentId),
         group: asked("group", params.group)?.map(GroupId),
+        session_key: None,
         before: run_id("cursor", said(params.cursor))?,
     };
     let limit = paging::limit(params.limit);

@@ -115,10 +115,7 @@ impl House {
         environment: &[(&str, &str)],
     ) -> House {
         let model = FakeModel::start().await.unwrap();
-        model.otherwise(|_, seen| {
-            let refuses = || Behaviour::Raw(Raw::new(400, "text/plain", ["no"]));
-            line(seen).map_or_else(refuses, Behaviour::Stream)
-        });
+        model.otherwise(|_, seen| as_scripted(seen));
         let database = match on {
             On::Sqlite => None,
             On::Postgres => Some(TestDatabase::create().await),
@@ -291,6 +288,12 @@ impl Caller {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
+}
+
+/// What the model does: the next line of its script, or it fails if that says so.
+pub fn as_scripted(seen: &Seen) -> Behaviour {
+    let refuses = || Behaviour::Raw(Raw::new(400, "text/plain", ["no"]));
+    line(seen).map_or_else(refuses, Behaviour::Stream)
 }
 
 /// The next line of the script that the first thing said is: its batches, and when they are all

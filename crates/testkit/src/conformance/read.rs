@@ -53,7 +53,9 @@ pub async fn runs_are_listed_newest_first_by_filter_and_page(home: &Home) {
         let agent = AgentId::from(if n % 3 == 0 { "clerk" } else { "cook" });
         let group = (n % 4 == 0).then(|| GroupId::from("legal"));
         let parent = (n > 9).then(|| runs[0]);
-        runs.push(make(&store, Created { user, agent, group, parent, ..created("x") }).await);
+        let session_key = (n % 5 == 0).then(|| SessionKey::from("talk"));
+        let made = Created { user, agent, group, parent, session_key, ..created("x") };
+        runs.push(make(&store, made).await);
     }
     append(&store, runs[3], [cancelled()], Fence::Outside).await.unwrap();
     let list = async |filter: RunFilter, limit| -> Vec<usize> {
@@ -72,6 +74,8 @@ pub async fn runs_are_listed_newest_first_by_filter_and_page(home: &Home) {
     assert_eq!(list(RunFilter { status, ..both }, 100).await, [3]);
     let group = Some(GroupId::from("legal"));
     assert_eq!(list(RunFilter { group, ..all.clone() }, 100).await, [8, 4, 0]);
+    let session_key = Some(SessionKey::from("talk"));
+    assert_eq!(list(RunFilter { session_key, ..all.clone() }, 2).await, [10, 5]);
     let parent = Some(runs[0]);
     assert_eq!(list(RunFilter { parent, ..all.clone() }, 100).await, [11, 10]);
     let quoted = Some(UserId::from("' OR 1 = 1 --"));

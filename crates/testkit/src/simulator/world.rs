@@ -306,7 +306,8 @@ impl Scripted {
                 }
             }
         }
-        let log = self.store.events(request.run, 0, u32::MAX).await.map_err(|it| it.to_string())?;
+        let run = request.run.ok_or("a run's model is asked for no run")?;
+        let log = self.store.events(run, 0, u32::MAX).await.map_err(|it| it.to_string())?;
         let Some(Event::Created(created)) = log.first().map(|it| it.event.clone()) else {
             return Err("the log does not begin".to_owned());
         };

@@ -31,7 +31,7 @@ fn result(call: &str, text: &str) -> Message {
 async fn ask(model: &ScriptedModel, agent: &str, messages: &[Message]) -> Reply {
     let agent = AgentId::from(agent);
     let request = Request {
-        run: "run_00000000000000000000000000000007".parse::<RunId>().unwrap(),
+        run: Some("run_00000000000000000000000000000007".parse::<RunId>().unwrap()),
         agent: &agent,
         system: "be brief",
         messages,
