@@ -1,5 +1,7 @@
 //! Every route on one screen: the table of contents.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::middleware;
@@ -16,6 +18,7 @@ use utoipa_axum::routes;
 
 use crate::answer;
 use crate::config::PermissionsConfig;
+use crate::console::{self, About};
 use crate::document::{self, Document};
 use crate::error::ApiError;
 use crate::metrics::Metrics;
@@ -36,6 +39,8 @@ pub struct App {
     /// On which terms people are asked.
     pub permissions: PermissionsConfig,
     pub metrics: Metrics,
+    /// What this server is, for people to read.
+    pub about: Arc<About>,
     /// Fires when the server stops: open streams end then.
     pub stop: CancellationToken,
     pub body_bytes: usize,
@@ -98,7 +103,10 @@ pub fn router(app: App) -> Router {
         .split_for_parts();
     router
         .merge(document::page(document))
-        .fallback(async || ApiError::NoRoute)
+        .merge(console::router())
+        .fallback(async |request: Request| {
+            console::absent(&request).unwrap_or_else(|| ApiError::NoRoute.into_response())
+        })
         .method_not_allowed_fallback(async |request: Request| {
             ApiError::Method(request.method().to_string())
         })

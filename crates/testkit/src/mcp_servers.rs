@@ -17,6 +17,9 @@ const PYPI: &[&str] = &["mcp-server-time==2026.10.19"];
 /// Apart from the others, whose dependencies are not its own.
 const SCHEMATHESIS: &[&str] = &["schemathesis==4.32.5"];
 
+/// What looks for barriers in a page. Apart from the servers, so that neither waits for the other.
+const AXE: &[&str] = &["axe-core@4.14.0"];
+
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
     #[error("the cache for test packages cannot be used (set `CHANCERY_TEST_CACHE`)")]
@@ -54,12 +57,21 @@ pub fn schemathesis() -> Result<PathBuf, InstallError> {
     Ok(venv("schemathesis", SCHEMATHESIS)?.join("bin/schemathesis"))
 }
 
+/// The script that looks for barriers in a page.
+pub fn axe() -> Result<PathBuf, InstallError> {
+    Ok(modules("axe", AXE)?.join("axe-core/axe.min.js"))
+}
+
 fn npm() -> Result<PathBuf, InstallError> {
-    let dir = installed("npm", NPM, |dir| {
+    modules("npm", NPM)
+}
+
+fn modules(kind: &str, packages: &[&str]) -> Result<PathBuf, InstallError> {
+    let dir = installed(kind, packages, |dir| {
         let mut npm = program("npm");
         npm.args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"])
             .arg(dir)
-            .args(NPM);
+            .args(packages);
         run(npm, "Node.js 20 with npm")
     })?;
     Ok(dir.join("node_modules"))

@@ -109,6 +109,7 @@ pub async fn list(
         agent: named("agent", params.agent)?.map(AgentId),
         group: named("group", params.group)?.map(GroupId),
         before: run_id("cursor", said(params.cursor))?,
+        ..RunFilter::default()
     };
     let limit = paging::limit(params.limit);
     let rows = app.store.runs(&filter, limit + 1).await?;
