@@ -19,6 +19,9 @@ const NEEDS: &[Need] = &[
     Need { package: "postgresql", present: || cluster::programs().is_some() },
     // For the tests that set a server's clock back.
     Need { package: "faketime", present: || answers("faketime", &["--version"]) },
+    // For the tests of the console.
+    Need { package: "chromium", present: || answers("chromium", &["--version"]) },
+    Need { package: "chromium-driver", present: || answers("chromedriver", &["--version"]) },
     Need { package: "nodejs", present: || answers("node", &["--version"]) },
     Need { package: "npm", present: || answers("npm", &["--version"]) },
     // Debian ships the module `venv` without what it needs to work.

@@ -51,7 +51,7 @@ impl FromRequestParts<App> for Caller {
             .filter(|secret| !secret.is_empty() && secret.len() <= tokens::SECRET_MAX)
             .ok_or(ApiError::Unauthenticated)?;
         let token = app.store.token_by_digest(tokens::digest(secret)).await?;
-        token.map(|token| Caller { token }).ok_or(ApiError::Unauthenticated)
+        token.map(Caller::of).ok_or(ApiError::Unauthenticated)
     }
 }
 
@@ -69,6 +69,15 @@ impl FromRequestParts<App> for Operator {
 }
 
 impl Caller {
+    /// Somebody who has shown this token, at the door or to the console.
+    pub(crate) fn of(token: Token) -> Caller {
+        Caller { token }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.token.name
+    }
+
     pub fn actor(&self) -> Actor {
         let name = self.token.name.clone();
         match self.token.kind {

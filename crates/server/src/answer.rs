@@ -8,6 +8,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use metrics::counter;
 
+use crate::console::Drawn;
 use crate::{error, routes};
 
 /// The page loads nothing but what is served with it.
@@ -22,7 +23,9 @@ pub async fn finish(request: Request, next: Next) -> Response {
     // What was matched, not what was asked: strangers do not name our counters.
     let matched = request.extensions().get::<MatchedPath>();
     let route = matched.map_or_else(|| "none".to_owned(), |it| it.as_str().to_owned());
-    let mut response = error::as_problem(next.run(request).await).await;
+    let answered = next.run(request).await;
+    let drawn = answered.extensions().get::<Drawn>().is_some();
+    let mut response = if drawn { answered } else { error::as_problem(answered).await };
     if openai {
         response = routes::openai::as_openai(response);
     }
@@ -32,8 +35,12 @@ pub async fn finish(request: Request, next: Next) -> Response {
     let headers = response.headers_mut();
     set(headers, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
     set(headers, header::REFERRER_POLICY, "no-referrer");
-    set(headers, header::CONTENT_SECURITY_POLICY, if docs { DOCS_POLICY } else { POLICY });
-    if !docs {
+    // A page of the console brings its own.
+    if !headers.contains_key(header::CONTENT_SECURITY_POLICY) {
+        set(headers, header::CONTENT_SECURITY_POLICY, if docs { DOCS_POLICY } else { POLICY });
+    }
+    let kept = docs || drawn && headers.contains_key(header::CACHE_CONTROL);
+    if !kept {
         set(headers, header::CACHE_CONTROL, "no-store");
     }
     response

@@ -7,6 +7,7 @@
 pub mod access;
 mod answer;
 pub mod config;
+mod console;
 mod document;
 pub mod error;
 mod extract;

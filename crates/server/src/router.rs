@@ -20,6 +20,7 @@ use utoipa_axum::routes;
 
 use crate::answer;
 use crate::config::PermissionsConfig;
+use crate::console::{self, About};
 use crate::document::{self, Document};
 use crate::error::ApiError;
 use crate::metrics::Metrics;
@@ -45,6 +46,8 @@ pub struct App {
     /// Where people reach this server.
     pub public_url: String,
     pub metrics: Metrics,
+    /// What this server is, for people to read.
+    pub about: Arc<About>,
     /// Fires when the server stops: open streams end then.
     pub stop: CancellationToken,
     pub body_bytes: usize,
@@ -108,7 +111,10 @@ pub fn router(app: App) -> Router {
     router
         .merge(document::page(document))
         .merge(openai::router())
-        .fallback(async || ApiError::NoRoute)
+        .merge(console::router())
+        .fallback(async |request: Request| {
+            console::absent(&request).unwrap_or_else(|| ApiError::NoRoute.into_response())
+        })
         .method_not_allowed_fallback(async |request: Request| {
             ApiError::Method(request.method().to_string())
         })

@@ -17,11 +17,13 @@ use chancery_runtime::worker::Workers;
 use chancery_runtime::{Parts, clock};
 use chancery_store::token::TokenKind;
 use chancery_store::{OpenError, Store, StoreError};
+use jiff::SignedDuration;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, ConfigError, build_models};
+use crate::console::About;
 use crate::metrics::Metrics;
 use crate::organisation::reload::ChangeError;
 use crate::organisation::{self, Organisation};
@@ -29,6 +31,9 @@ use crate::router::{App, router};
 use crate::routes::runs::ORG;
 use crate::serve::serve;
 use crate::tokens;
+
+/// Long enough to read a terminal, and too short to find it in a log.
+const INVITATION: SignedDuration = SignedDuration::from_mins(30);
 
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -52,6 +57,8 @@ pub struct Running {
     pub address: SocketAddr,
     /// A token of the operator, for programs on this machine.
     pub local_token: String,
+    /// Where the first person is let in, once and for a while. Absent: somebody is signed in.
+    pub invitation: Option<String>,
     pub tools: Report,
     pub isolation: Isolation,
     store: Store,
@@ -156,14 +163,18 @@ pub async fn start(
         pause_hold: config.openai.pause_hold(),
         public_url: config.public_url.clone().unwrap_or_else(|| url(address)),
         metrics: Metrics::install(),
+        about: Arc::new(About::of(config, &isolation)),
         stop: stop.clone(),
         body_bytes: config.limits.body_bytes,
     };
     let door = tokio::spawn(serve(listener, router(app), stop.clone()));
+    let base = config.public_url.clone().unwrap_or_else(|| url(address));
+    let invitation = invite(&store, base.trim_end_matches('/')).await?;
     let grace = Duration::from_secs(config.limits.grace_seconds);
     Ok(Running {
         address,
         local_token,
+        invitation,
         tools: report,
         isolation,
         store,
@@ -190,6 +201,17 @@ impl Running {
         self.local.remove();
         self.store.close().await;
     }
+}
+
+/// Makes a link that lets one person in, unless somebody is in already.
+async fn invite(store: &Store, base: &str) -> Result<Option<String>, StoreError> {
+    let now = clock::now();
+    if store.has_visits(now).await? {
+        return Ok(None);
+    }
+    let key = clock::new_secret();
+    store.invite(tokens::digest(&key), now, now + INVITATION).await?;
+    Ok(Some(format!("{base}/setup?key={key}")))
 }
 
 /// Best effort: a store that is away keeps a token whose secret nobody has any more.

@@ -12,12 +12,16 @@ mod authority;
 mod backup;
 #[path = "api/bad_input.rs"]
 mod bad_input;
+#[path = "api/browser.rs"]
+mod browser;
 #[path = "api/clients.rs"]
 mod clients;
 #[path = "api/commands.rs"]
 mod commands;
 #[path = "api/company.rs"]
 mod company;
+#[path = "api/console.rs"]
+mod console;
 #[path = "api/create.rs"]
 mod create;
 #[path = "api/deciding.rs"]
@@ -60,6 +64,8 @@ mod org;
 mod postgres;
 #[path = "api/room.rs"]
 mod room;
+#[path = "api/rooms.rs"]
+mod rooms;
 #[path = "api/schemathesis.rs"]
 mod schemathesis;
 #[path = "api/smtp.rs"]

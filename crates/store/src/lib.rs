@@ -31,6 +31,7 @@ mod sql;
 mod sqlite;
 pub mod timer;
 pub mod token;
+mod visit;
 
 use std::path::PathBuf;
 use std::sync::{Arc, RwLock};

@@ -35,6 +35,7 @@ migrations! {
     10 "0010_rates";
     11 "0011_mail";
     12 "0012_vectors";
+    13 "0013_visits";
 }
 
 /// The table that says what has been applied; the same text for both databases.

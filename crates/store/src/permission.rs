@@ -47,6 +47,23 @@ pub struct PermissionFilter {
     pub user: Option<UserId>,
     /// Only requests after this one: they are listed oldest first.
     pub after: Option<PermissionId>,
+    pub newest_first: bool,
+}
+
+/// What waits for an answer, in short: another mark, and something has changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pending {
+    pub count: u64,
+    pub newest: Option<PermissionId>,
+}
+
+/// How often the same was asked before, and what was answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Before {
+    pub asked: u64,
+    pub granted: u64,
+    pub denied: u64,
+    pub expired: u64,
 }
 
 const COLUMNS: &str = "id, run_id, user_id, agent_id, status, ruling, expires_at, escalated_at, \
@@ -82,8 +99,62 @@ impl Store {
             and("id >", Param::Uuid(after.0));
         }
         params.push(Param::Int(i64::from(limit)));
-        sql.push_str(&format!(" ORDER BY id LIMIT ${}", params.len()));
+        let order = if filter.newest_first { " DESC" } else { "" };
+        sql.push_str(&format!(" ORDER BY id{order} LIMIT ${}", params.len()));
         self.query(sql, params, permission).await
+    }
+
+    /// What waits for an answer: of one user, or of all.
+    pub async fn pending(&self, user: Option<&UserId>) -> Result<Pending, StoreError> {
+        let mut of = "status = 'pending'".to_owned();
+        let mut params = Vec::new();
+        if let Some(user) = user {
+            params.push(Param::Text(storable(user.as_str())));
+            of.push_str(" AND user_id = $1");
+        }
+        let sql = format!(
+            "SELECT (SELECT count(*) FROM permissions WHERE {of}),
+               (SELECT id FROM permissions WHERE {of} ORDER BY id DESC LIMIT 1)"
+        );
+        let found = self
+            .query(sql, params, |row| {
+                let newest = row.opt_uuid(1)?.map(PermissionId);
+                Ok(Pending { count: row.int(0)? as u64, newest })
+            })
+            .await?;
+        Ok(found.into_iter().next().unwrap_or_default())
+    }
+
+    /// How often an agent asked for a tool since then.
+    pub async fn asked_before(
+        &self,
+        agent: &AgentId,
+        tool: &str,
+        since: Timestamp,
+    ) -> Result<Before, StoreError> {
+        let counted = self
+            .query(
+                "SELECT status, count(*) FROM permissions
+                 WHERE agent_id = $1 AND tool = $2 AND asked_at >= $3 GROUP BY status",
+                vec![
+                    Param::Text(storable(agent.as_str())),
+                    Param::Text(storable(tool)),
+                    Param::Int(since.as_microsecond()),
+                ],
+                |row| Ok((row.text(0)?, row.int(1)? as u64)),
+            )
+            .await?;
+        let mut before = Before::default();
+        for (status, count) in counted {
+            before.asked += count;
+            match &*status {
+                "granted" => before.granted = count,
+                "denied" => before.denied = count,
+                "expired" => before.expired = count,
+                _ => {}
+            }
+        }
+        Ok(before)
     }
 }
 

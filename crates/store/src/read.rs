@@ -44,6 +44,8 @@ pub struct RunFilter {
     pub agent: Option<AgentId>,
     pub group: Option<GroupId>,
     pub session_key: Option<SessionKey>,
+    /// Only runs that no other run led to.
+    pub roots: bool,
     /// Only runs older than this one.
     pub before: Option<RunId>,
 }
@@ -86,6 +88,9 @@ impl Store {
         narrow("r.group_id =", text(filter.group.as_ref().map(GroupId::as_str)));
         narrow("r.session_key =", text(filter.session_key.as_ref().map(SessionKey::as_str)));
         narrow("r.id <", filter.before.map(|it| Param::Uuid(it.0)));
+        if filter.roots {
+            sql.push_str(" AND r.parent_run_id IS NULL");
+        }
         params.push(Param::Int(i64::from(limit)));
         sql.push_str(&format!(" ORDER BY r.id DESC LIMIT ${}", params.len()));
         self.query(sql, params, run).await
@@ -170,6 +175,85 @@ impl Store {
             .await?;
         found.reverse();
         Ok(found)
+    }
+
+    /// How many runs of a tree there are, and how far they have come together: another answer,
+    /// and something has happened in it.
+    pub async fn progress_of_tree(
+        &self,
+        root: RunId,
+        limit: u32,
+    ) -> Result<(usize, u64), StoreError> {
+        let sql = "WITH RECURSIVE tree(id) AS (
+               SELECT id FROM runs WHERE id = $1
+               UNION SELECT child.id FROM runs child JOIN tree ON child.parent_run_id = tree.id
+             ), some(seq) AS (
+               SELECT h.seq FROM tree JOIN heads h ON h.run_id = tree.id ORDER BY tree.id LIMIT $2
+             )
+             SELECT count(*), CAST(COALESCE(SUM(seq), 0) AS BIGINT) FROM some";
+        self.progress(sql, vec![Param::Uuid(root.0), Param::Int(i64::from(limit))]).await
+    }
+
+    /// The same of the newest runs, of one user or of all.
+    pub async fn progress_of_newest(
+        &self,
+        user: Option<&UserId>,
+        limit: u32,
+    ) -> Result<(usize, u64), StoreError> {
+        let sql = "WITH some(seq) AS (
+               SELECT h.seq FROM runs r JOIN heads h ON h.run_id = r.id
+               WHERE ($1 = '' OR r.user_id = $1) ORDER BY r.id DESC LIMIT $2
+             )
+             SELECT count(*), CAST(COALESCE(SUM(seq), 0) AS BIGINT) FROM some";
+        let user = user.map_or("", UserId::as_str).to_owned();
+        self.progress(sql, vec![Param::Text(user), Param::Int(i64::from(limit))]).await
+    }
+
+    /// The same of the runs of a session, with all that they led to.
+    pub async fn progress_of_session(
+        &self,
+        user: &UserId,
+        session: &SessionKey,
+        limit: u32,
+    ) -> Result<(usize, u64), StoreError> {
+        let sql = "WITH RECURSIVE tree(id) AS (
+               SELECT id FROM runs WHERE session_key = $1 AND user_id = $2
+               UNION SELECT child.id FROM runs child JOIN tree ON child.parent_run_id = tree.id
+             ), some(seq) AS (
+               SELECT h.seq FROM tree JOIN heads h ON h.run_id = tree.id
+               ORDER BY tree.id DESC LIMIT $3
+             )
+             SELECT count(*), CAST(COALESCE(SUM(seq), 0) AS BIGINT) FROM some";
+        let params = vec![
+            Param::Text(session.0.clone()),
+            Param::Text(user.0.clone()),
+            Param::Int(i64::from(limit)),
+        ];
+        self.progress(sql, params).await
+    }
+
+    async fn progress(
+        &self,
+        sql: &'static str,
+        params: Vec<Param>,
+    ) -> Result<(usize, u64), StoreError> {
+        let found =
+            self.query(sql, params, |row| Ok((row.int(0)? as usize, row.int(1)? as u64))).await?;
+        Ok(found.into_iter().next().unwrap_or_default())
+    }
+
+    /// The newest run of each session of a user, the newest first.
+    pub async fn sessions(&self, user: &UserId, limit: u32) -> Result<Vec<RunRow>, StoreError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM runs r JOIN heads h ON h.run_id = r.id
+             WHERE r.user_id = $1 AND r.session_key IS NOT NULL AND r.parent_run_id IS NULL
+               AND NOT EXISTS (SELECT 1 FROM runs later WHERE later.session_key = r.session_key
+                 AND later.id > r.id AND later.user_id = r.user_id
+                 AND later.parent_run_id IS NULL)
+             ORDER BY r.id DESC LIMIT $2"
+        );
+        let params = vec![Param::Text(user.0.clone()), Param::Int(i64::from(limit))];
+        self.query(sql, params, run).await
     }
 
     /// Those of the given runs that have ended.

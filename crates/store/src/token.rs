@@ -119,7 +119,7 @@ impl Store {
     }
 }
 
-fn token(row: &dyn Columns) -> Result<Token, StoreError> {
+pub(crate) fn token(row: &dyn Columns) -> Result<Token, StoreError> {
     Ok(Token {
         id: TokenId(row.uuid(0)?),
         kind: TokenKind::parse(&row.text(1)?)?,

@@ -129,6 +129,11 @@ on_both! {
         a_session_is_what_was_said_before
         a_run_is_found_by_how_its_id_begins
         tokens_are_kept_found_and_revoked;
+    visit:
+        a_visit_ends_with_its_time_its_token_or_by_hand
+        a_link_lets_one_in
+        what_waits_is_counted_for_whom_it_concerns
+        what_was_answered_before_is_counted;
 }
 
 /// The same questions are answered alike, whichever database answers them.

@@ -16,6 +16,7 @@ pub mod queue;
 pub mod rate;
 pub mod read;
 pub mod recall;
+pub mod visit;
 
 use std::sync::Arc;
 use std::time::Duration;

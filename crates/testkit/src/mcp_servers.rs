@@ -30,6 +30,9 @@ const TYPESCRIPT_CLIENT: &[&str] = &[
 ];
 const SMTP: &[&str] = &["aiosmtpd==1.4.6"];
 
+/// What looks for barriers in a page. Apart from the servers, so that neither waits for the other.
+const AXE: &[&str] = &["axe-core@4.14.0"];
+
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
     #[error("the cache for test packages cannot be used (set `CHANCERY_TEST_CACHE`)")]
@@ -90,6 +93,11 @@ pub fn openai_python() -> Result<PathBuf, InstallError> {
 /// The directory beneath which Node.js finds OpenAI's client.
 pub fn openai_node() -> Result<PathBuf, InstallError> {
     packages_in("openai-node", OPENAI_NODE)
+}
+
+/// The script that looks for barriers in a page.
+pub fn axe() -> Result<PathBuf, InstallError> {
+    Ok(modules("axe", AXE)?.join("axe-core/axe.min.js"))
 }
 
 fn npm() -> Result<PathBuf, InstallError> {

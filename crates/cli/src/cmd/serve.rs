@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use chancery_server::config::{Config, Layers, describe_models};
-use chancery_server::start;
+use chancery_server::{Running, start};
 use tokio::signal::unix::{SignalKind, signal};
 use toml::{Table, Value};
 
@@ -46,7 +46,7 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
     for warning in &running.tools.warnings {
         output::note(format_args!("warning: {warning}"));
     }
-    banner(&config, &layers, &running.url());
+    banner(&config, &layers, &running);
     let (well, told) = isolation::told(&running.isolation);
     let told = format!("  Isolation   {told}");
     let told = if well { told } else { Terminal::of_stderr().alarm(&told) };
@@ -65,7 +65,12 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
     }
 }
 
-fn banner(config: &Config, layers: &Layers, url: &str) {
+fn banner(config: &Config, layers: &Layers, running: &Running) {
+    let url = running.url();
+    let first = running
+        .invitation
+        .as_ref()
+        .map_or(String::new(), |link| format!("\n  First visit {link}   (works once, 30 min)"));
     let file =
         layers.file.as_ref().map_or("none (defaults)".to_owned(), |it| it.display().to_string());
     let store = match &config.database {
@@ -74,7 +79,7 @@ fn banner(config: &Config, layers: &Layers, url: &str) {
     };
     let org = config.org.as_ref().map_or("built in".to_owned(), |it| it.display().to_string());
     output::note(format_args!(
-        "Chancery {}\n  API         {url}   docs {url}/docs\n  Settings    {file}\n  Data        {store}\n  \
+        "Chancery {}\n  Console     {url}{first}\n  API         {url}   docs {url}/docs\n  Settings    {file}\n  Data        {store}\n  \
          Organisation {org}\n  Models      {}\n  Telemetry   none",
         env!("CARGO_PKG_VERSION"),
         describe_models(config, &environment().collect()),

@@ -175,6 +175,20 @@ asks_which! {
     }
 }
 
+impl ListParams {
+    pub fn of(kind: &str, cursor: &str) -> ListParams {
+        let (kind, cursor) = (Some(kind.to_owned()), Some(cursor.to_owned()));
+        ListParams { kind, cursor, ..ListParams::default() }
+    }
+}
+
+impl SearchParams {
+    pub fn of(q: &str, mode: &str, kind: &str) -> SearchParams {
+        let (mode, kind) = (Some(mode.to_owned()), Some(kind.to_owned()));
+        SearchParams { q: q.to_owned(), mode, kind, ..SearchParams::default() }
+    }
+}
+
 /// What the caller may read, the newest first; what was corrected too.
 #[utoipa::path(get, path = "/api/memories", params(ListParams),
     responses((status = 200, body = Page<Memory>), Problems))]

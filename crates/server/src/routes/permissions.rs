@@ -65,6 +65,7 @@ pub async fn list(
         run: run.map_err(|it| wrong("run", &it))?,
         user: caller.asked_for(&app)?,
         after: after.map_err(|it| wrong("cursor", &it))?,
+        newest_first: false,
     };
     let limit = paging::limit(params.limit);
     let rows = app.store.permissions(&filter, limit + 1).await?;
@@ -232,7 +233,7 @@ fn remembered(
 }
 
 /// Edited arguments are ruled on like any others, before they are granted. Deny still denies.
-async fn rule_on_edit(app: &App, row: &PermissionRow, arguments: &Value) -> Result<()> {
+pub async fn rule_on_edit(app: &App, row: &PermissionRow, arguments: &Value) -> Result<()> {
     if !arguments.is_object() {
         return Err(bad_request("`arguments` is an object".to_owned()));
     }
@@ -261,7 +262,7 @@ async fn rule_on_edit(app: &App, row: &PermissionRow, arguments: &Value) -> Resu
 }
 
 /// A row as the wire shows it, with the runs that led to it.
-async fn shown(app: &App, row: PermissionRow) -> Result<Permission> {
+pub async fn shown(app: &App, row: PermissionRow) -> Result<Permission> {
     let mut chain = Vec::new();
     let mut next = Some(row.run);
     while let Some(id) = next.filter(|_| chain.len() < CHAIN_MAX) {

@@ -122,6 +122,7 @@ pub async fn list(
         group: asked("group", params.group)?.map(GroupId),
         session_key: None,
         before: run_id("cursor", said(params.cursor))?,
+        ..RunFilter::default()
     };
     let limit = paging::limit(params.limit);
     let rows = app.store.runs(&filter, limit + 1).await?;

@@ -1,0 +1,83 @@
+//! The console: pages that the server draws. Every page asks the same functions as the JSON
+//! routes do, so there is no second rule here; what agents wrote is quoted, never drawn.
+
+mod assets;
+mod audit;
+mod badge;
+mod card;
+mod chat;
+mod door;
+mod form;
+mod html;
+mod inbox;
+mod live;
+mod look;
+mod mail;
+mod memory;
+mod organisation;
+mod page;
+mod rules;
+mod runs;
+mod settings;
+mod trace;
+mod visitor;
+mod words;
+
+use axum::Router;
+use axum::middleware;
+use axum::response::Redirect;
+use axum::routing::{get, post};
+use tower_http::compression::CompressionLayer;
+
+use crate::error::Result;
+use crate::router::App;
+use visitor::Visitor;
+
+pub use page::{Drawn, absent};
+pub use settings::About;
+
+/// Everything that a browser is served.
+pub fn router() -> Router<App> {
+    Router::new()
+        .route("/", get(home))
+        .route("/setup", get(door::setup).post(door::enter))
+        .route("/signin", get(door::sign_in).post(door::admit))
+        .route("/signout", post(door::sign_out))
+        .route("/inbox", get(inbox::list))
+        .route("/inbox/{id}", get(inbox::show))
+        .route("/inbox/{id}/decide", post(inbox::decide))
+        .route("/inbox/{id}/edit", post(inbox::edit))
+        .route("/chat", get(chat::list).post(chat::begin))
+        .route("/chat/{key}", get(chat::show).post(chat::say))
+        .route("/runs", get(runs::list))
+        .route("/runs/{id}", get(runs::show))
+        .route("/runs/{id}/act", post(runs::act))
+        .route("/mail", get(mail::list).post(mail::send))
+        .route("/mail/{id}", get(mail::show))
+        .route("/contracts/{id}", get(mail::contract))
+        .route("/contracts/{id}/step", post(mail::transition))
+        .route("/org", get(organisation::show))
+        .route("/memory", get(memory::list))
+        .route("/memory/{id}/forget", post(memory::forget))
+        .route("/audit", get(audit::list))
+        .route("/audit/verify", get(audit::verify))
+        .route("/audit/export", get(audit::export))
+        .route("/audit/{id}", get(audit::show))
+        .route("/rules", get(rules::list))
+        .route("/rules/{id}/revoke", post(rules::revoke))
+        .route("/settings", get(settings::show))
+        .route("/settings/tokens", post(settings::make))
+        .route("/settings/tokens/{id}/revoke", post(settings::revoke))
+        .route("/ui/look", post(look::change))
+        .route("/ui/badge", get(badge::show))
+        .route("/ui/events", get(live::events))
+        .route("/ui/{file}", get(assets::serve))
+        .layer(middleware::from_fn(form::own_origin))
+        .layer(middleware::from_fn(page::dress))
+        .layer(CompressionLayer::new())
+}
+
+/// Where something waits, there; else where one talks.
+async fn home(visitor: Visitor) -> Result<Redirect> {
+    Ok(Redirect::to(if visitor.waiting > 0 { "/inbox" } else { "/chat" }))
+}

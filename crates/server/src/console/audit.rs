@@ -1,0 +1,188 @@
+//! The audit: what was ruled, decided and changed, by which rule, and whether the chain holds.
+
+use askama::Template;
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use chancery_api::audit::{Entry, Verified};
+use serde::Deserialize;
+
+use super::card::{Why, whys};
+use super::html::{line, shown};
+use super::page::{Frame, Room, draw, escaped};
+use super::visitor::Visitor;
+use super::words::{Words, fill, span};
+use crate::access::Operator;
+use crate::error::{ApiError, Result};
+use crate::extract::Params;
+use crate::router::App;
+use crate::routes::audit;
+
+#[derive(Template)]
+#[template(path = "audit.html")]
+struct AuditPage {
+    frame: Frame,
+    given: Given,
+    rows: Vec<Row>,
+    next: Option<String>,
+    /// The same narrowing, for links.
+    query: String,
+}
+
+/// How the list is narrowed, as it was given.
+#[derive(Debug, Default, Deserialize)]
+pub struct Given {
+    #[serde(default)]
+    agent: String,
+    #[serde(default)]
+    tool: String,
+    #[serde(default)]
+    ruling: String,
+    #[serde(default)]
+    kind: String,
+    #[serde(default)]
+    user: String,
+    #[serde(default)]
+    run: String,
+    #[serde(default)]
+    since: String,
+}
+
+#[derive(Debug)]
+struct Row {
+    id: String,
+    at: String,
+    ago: String,
+    who: String,
+    kind: String,
+    about: String,
+    ruling: String,
+    rule: String,
+}
+
+impl Given {
+    fn query(&self) -> String {
+        let pairs = [
+            ("agent", &self.agent),
+            ("tool", &self.tool),
+            ("ruling", &self.ruling),
+            ("kind", &self.kind),
+            ("user", &self.user),
+            ("run", &self.run),
+            ("since", &self.since),
+        ];
+        let said = pairs.into_iter().filter(|(_, it)| !it.is_empty());
+        said.map(|(name, it)| format!("{name}={}&", escaped(it))).collect()
+    }
+}
+
+pub async fn list(
+    State(app): State<App>,
+    visitor: Visitor,
+    Query(given): Query<Given>,
+    Params(params): Params<audit::ListParams>,
+) -> Result<Response> {
+    let w = visitor.words();
+    let Json(page) = audit::list(State(app), visitor.caller.clone(), Params(params)).await?;
+    let rows = page.items.iter().map(|it| row(it, w)).collect();
+    let frame = Frame::of(&visitor, Room::Audit, w.audit);
+    let query = given.query();
+    draw(&AuditPage { frame, given, rows, next: page.next_cursor, query })
+}
+
+fn row(it: &Entry, w: &'static Words) -> Row {
+    let now = chancery_runtime::clock::now();
+    let about = [it.agent.as_deref(), it.tool.as_deref()].into_iter().flatten();
+    let about: Vec<String> = about.map(line).collect();
+    Row {
+        id: it.id.clone(),
+        at: it.at.to_string(),
+        ago: fill(w.ago, &[("t", &span(w, it.at, now))]),
+        who: who(it),
+        kind: line(&it.kind),
+        about: about.join(" · "),
+        ruling: it.ruling.clone().unwrap_or_default(),
+        rule: it.reasons.first().map(|it| line(&it.rule)).unwrap_or_default(),
+    }
+}
+
+fn who(it: &Entry) -> String {
+    let id = it.actor.id.as_deref().map(line);
+    match (&*it.actor.kind, id) {
+        ("user", Some(id)) => id,
+        (kind, Some(id)) => format!("{kind}:{id}"),
+        (kind, None) => kind.to_owned(),
+    }
+}
+
+#[derive(Template)]
+#[template(path = "entry.html")]
+struct EntryPage {
+    frame: Frame,
+    entry: Entry,
+    who: String,
+    reasons: Vec<Why>,
+    detail: String,
+    /// Where the same can be asked of the rules in force: an agent and a tool.
+    ask: String,
+}
+
+pub async fn show(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> Result<Response> {
+    let w = visitor.words();
+    let Json(entry) = audit::show(State(app), visitor.caller.clone(), Path(id)).await?;
+    let detail = match &entry.detail {
+        serde_json::Value::Null => String::new(),
+        it => shown(&serde_json::to_string_pretty(it).unwrap_or_default()),
+    };
+    let ask = entry.agent.as_deref().zip(entry.tool.as_deref());
+    let ask = ask.map(|(a, t)| format!("/org?agent={}&tool={}#cell", escaped(a), escaped(t)));
+    draw(&EntryPage {
+        frame: Frame::of(&visitor, Room::Audit, w.audit),
+        who: who(&entry),
+        reasons: whys(&entry.reasons),
+        ask: ask.unwrap_or_default(),
+        detail,
+        entry,
+    })
+}
+
+#[derive(Template)]
+#[template(path = "verify.html")]
+struct VerifyPage {
+    frame: Frame,
+    verified: Verified,
+}
+
+/// Recomputes the chain and says what it came to, and what it cannot say.
+pub async fn verify(State(app): State<App>, visitor: Visitor) -> Result<Response> {
+    let operator = operator(&visitor)?;
+    let params = Params(audit::VerifyParams::default());
+    let Json(verified) = audit::verify(State(app), operator, params).await?;
+    let frame = Frame::of(&visitor, Room::Audit, visitor.words().verify);
+    draw(&VerifyPage { frame, verified })
+}
+
+/// The same entries, a line of JSON each.
+pub async fn export(
+    State(app): State<App>,
+    visitor: Visitor,
+    Params(params): Params<audit::ExportParams>,
+) -> Result<Response> {
+    let mut response = audit::export(State(app), visitor.caller, Params(params)).await?;
+    let name = axum::http::HeaderValue::from_static("attachment; filename=\"audit.jsonl\"");
+    response.headers_mut().insert(axum::http::header::CONTENT_DISPOSITION, name);
+    Ok(response)
+}
+
+/// The proof that an operator's page asks for.
+pub fn operator(visitor: &Visitor) -> Result<Operator> {
+    if visitor.caller.is_operator() {
+        Ok(Operator(visitor.caller.clone()))
+    } else {
+        Err(ApiError::Forbidden("this is for operators".to_owned()))
+    }
+}

@@ -1,0 +1,232 @@
+//! Talk: threads with agents, what they said, what they ask, and the groups that they called.
+//! A thread is the runs of one session; speaking is a new run, or a word into the one under way.
+
+mod thread;
+
+use askama::Template;
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Redirect, Response};
+use chancery_api::run::{CreateRun, Speak};
+use chancery_domain::id::{SessionKey, UserId};
+use chancery_domain::org::Org;
+use chancery_runtime::clock;
+use chancery_store::read::{RunFilter, RunRow};
+use serde::Deserialize;
+
+use super::form::Signed;
+use super::html::line;
+use super::page::{Frame, Room, draw, segment};
+use super::runs::{goal, state};
+use super::visitor::Visitor;
+use super::words::{Words, fill, span};
+use crate::error::{ApiError, Result};
+use crate::extract::Body;
+use crate::router::App;
+use crate::routes::{runs, steer};
+
+use thread::Said;
+
+const THREADS: u32 = 60;
+/// The runs of a thread that are shown: the newest.
+const RUNS: u32 = 30;
+
+#[derive(Template)]
+#[template(path = "chat.html")]
+struct ChatPage {
+    frame: Frame,
+    threads: Vec<Thread>,
+    /// Whom one may talk to: agents that are for people first.
+    agents: Vec<String>,
+    groups: Vec<(String, String)>,
+    open: Option<Open>,
+}
+
+/// A thread in the list.
+#[derive(Debug)]
+struct Thread {
+    href: String,
+    key: String,
+    who: String,
+    goal: String,
+    ago: String,
+    status: String,
+    state: String,
+}
+
+/// The thread that is open.
+#[derive(Debug)]
+struct Open {
+    key: String,
+    href: String,
+    who: String,
+    said: Vec<Said>,
+    /// A run is under way: what is said goes into it.
+    busy: bool,
+    run: String,
+}
+
+pub async fn list(State(app): State<App>, visitor: Visitor) -> Result<Response> {
+    let page = page(&app, &visitor, None).await?;
+    draw(&page)
+}
+
+pub async fn show(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(key): Path<String>,
+) -> Result<Response> {
+    let page = page(&app, &visitor, Some(key)).await?;
+    draw(&page)
+}
+
+async fn page(app: &App, visitor: &Visitor, key: Option<String>) -> Result<ChatPage> {
+    let w = visitor.words();
+    let user = visitor.caller.acts_for(None)?;
+    let threads = app.store.sessions(&user, THREADS).await?;
+    let threads = threads.iter().map(|it| thread(it, w)).collect();
+    let authority = app.authority.get();
+    let open = match key {
+        None => None,
+        Some(key) => Some(opened(app, visitor, &user, key).await?),
+    };
+    let title =
+        open.as_ref().map_or_else(|| w.chat.to_owned(), |it| format!("{} · {}", it.who, w.chat));
+    let watch = open.as_ref().map(|it| format!("thread:{}", it.key)).unwrap_or_default();
+    Ok(ChatPage {
+        frame: Frame::of(visitor, Room::Chat, &title).watching(watch),
+        threads,
+        agents: agents(authority.org()),
+        groups: groups(authority.org()),
+        open,
+    })
+}
+
+fn agents(org: &Org) -> Vec<String> {
+    let mut agents: Vec<(bool, String)> = org
+        .agents()
+        .filter(|(_, it)| it.active)
+        .map(|(id, it)| (!it.personal, id.to_string()))
+        .collect();
+    agents.sort();
+    agents.into_iter().map(|it| it.1).collect()
+}
+
+fn groups(org: &Org) -> Vec<(String, String)> {
+    org.groups.iter().map(|(id, it)| (id.to_string(), it.name.clone())).collect()
+}
+
+fn thread(run: &RunRow, w: &'static Words) -> Thread {
+    let key = run.session_key.as_ref().map(|it| it.0.clone()).unwrap_or_default();
+    let who = run.group.as_ref().map_or(run.agent.as_str(), |it| it.as_str());
+    Thread {
+        href: format!("/chat/{}", segment(&key)),
+        who: line(who),
+        goal: goal(&run.input),
+        ago: fill(w.ago, &[("t", &span(w, run.created_at, clock::now()))]),
+        status: run.status.clone(),
+        state: state(run, w),
+        key,
+    }
+}
+
+async fn newest(app: &App, user: &UserId, key: &str, limit: u32) -> Result<Vec<RunRow>> {
+    let filter = RunFilter {
+        user: Some(user.clone()),
+        session_key: Some(SessionKey::from(key)),
+        roots: true,
+        ..RunFilter::default()
+    };
+    Ok(app.store.runs(&filter, limit).await?)
+}
+
+async fn opened(app: &App, visitor: &Visitor, user: &UserId, key: String) -> Result<Open> {
+    let mut runs = newest(app, user, &key, RUNS).await?;
+    let Some(last) = runs.first().cloned() else {
+        return Err(ApiError::NotFound { what: "thread", id: key.chars().take(64).collect() });
+    };
+    runs.reverse();
+    let mut said = Vec::new();
+    for run in &runs {
+        thread::of(app, visitor, run, &mut said).await?;
+    }
+    let who = last.group.as_ref().map_or(last.agent.as_str(), |it| it.as_str());
+    Ok(Open {
+        href: format!("/chat/{}", segment(&key)),
+        who: line(who),
+        busy: last.ended_at.is_none(),
+        run: last.id.to_string(),
+        key,
+        said,
+    })
+}
+
+/// The beginning of a thread.
+#[derive(Debug, Deserialize)]
+pub struct Begin {
+    /// `agent:pa` or `group:grp_release`.
+    to: String,
+    text: String,
+}
+
+pub async fn begin(
+    State(app): State<App>,
+    Signed { visitor, form }: Signed<Begin>,
+) -> Result<Response> {
+    let key = format!("talk-{}", &clock::new_secret()[..12]);
+    let (kind, name) = form.to.split_once(':').unwrap_or(("agent", &form.to));
+    let name = Some(name.to_owned());
+    let new = CreateRun {
+        agent: name.clone().filter(|_| kind != "group"),
+        group: name.filter(|_| kind == "group"),
+        input: form.text,
+        session_key: Some(key.clone()),
+        ..CreateRun::default()
+    };
+    let made = runs::create(State(app), visitor.caller, HeaderMap::new(), Body(new)).await?;
+    let (_, Json(_)) = made;
+    Ok(Redirect::to(&format!("/chat/{}", segment(&key))).into_response())
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Say {
+    text: String,
+}
+
+/// Says something in a thread: into the run under way, else as a new one with the same agent.
+pub async fn say(
+    State(app): State<App>,
+    Path(key): Path<String>,
+    Signed { visitor, form }: Signed<Say>,
+) -> Result<Response> {
+    let user = visitor.caller.acts_for(None)?;
+    let last =
+        newest(&app, &user, &key, 1).await?.into_iter().next().ok_or_else(|| {
+            ApiError::NotFound { what: "thread", id: key.chars().take(64).collect() }
+        })?;
+    let back = format!("/chat/{}", segment(&key));
+    if last.ended_at.is_none() {
+        let speak = Body(Speak { text: form.text.clone(), to: None });
+        let at = Path(last.id.to_string());
+        match steer::speak(State(app.clone()), visitor.caller.clone(), at, speak).await {
+            // It has just ended: what was said begins the next.
+            Err(ApiError::Conflict { code: "run_ended", .. }) => {}
+            spoken => {
+                let Json(_) = spoken?;
+                return Ok(Redirect::to(&back).into_response());
+            }
+        }
+    }
+    let new = CreateRun {
+        agent: last.group.is_none().then(|| last.agent.to_string()),
+        group: last.group.as_ref().map(ToString::to_string),
+        project: last.project.as_ref().map(|it| it.0.clone()),
+        input: form.text,
+        session_key: Some(key),
+        ..CreateRun::default()
+    };
+    let (_, Json(_)) =
+        runs::create(State(app), visitor.caller, HeaderMap::new(), Body(new)).await?;
+    Ok(Redirect::to(&back).into_response())
+}

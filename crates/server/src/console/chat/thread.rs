@@ -1,0 +1,221 @@
+//! One run of a thread, as what was said in it.
+
+use chancery_domain::event::{Event, Recorded};
+use chancery_domain::id::RunId;
+use chancery_store::permission::PermissionFilter;
+use chancery_store::read::RunRow;
+use jiff::Timestamp;
+
+use crate::console::card::{self, Card};
+use crate::console::html::{line, markdown, shown};
+use crate::console::runs::state;
+use crate::console::visitor::Visitor;
+use crate::error::Result;
+use crate::router::App;
+use crate::routes::permissions;
+use crate::view;
+
+/// Something in a talk. All text in it is ready for a page.
+#[derive(Debug)]
+pub enum Said {
+    Person {
+        id: String,
+        who: String,
+        text: String,
+        at: Timestamp,
+    },
+    Agent {
+        id: String,
+        who: String,
+        text: String,
+        at: Timestamp,
+    },
+    /// A call, in one line.
+    Call {
+        id: String,
+        tool: String,
+        state: &'static str,
+        word: String,
+        href: String,
+    },
+    Recalled {
+        id: String,
+        memories: Vec<String>,
+    },
+    Asked {
+        card: Box<Card>,
+    },
+    Group {
+        room: Box<Room>,
+    },
+    Failed {
+        id: String,
+        run: String,
+        error: String,
+    },
+    Note {
+        id: String,
+        text: String,
+    },
+}
+
+/// A group that was called, with what its members said.
+#[derive(Debug)]
+pub struct Room {
+    pub run: String,
+    pub group: String,
+    pub status: String,
+    pub state: String,
+    pub said: Vec<Said>,
+    pub members: Vec<String>,
+    pub ended: bool,
+    pub paused: bool,
+}
+
+/// Deeper groups are looked at in their traces.
+const DEPTH: usize = 4;
+
+pub async fn of(app: &App, visitor: &Visitor, run: &RunRow, said: &mut Vec<Said>) -> Result<()> {
+    if run.group.is_some() {
+        let text = shown(&run.input);
+        let (id, who) = (format!("in-{}", run.id), line(run.user.as_str()));
+        said.push(Said::Person { id, who, text, at: run.created_at });
+        said.push(room(app, visitor, run, 1).await?);
+        return Ok(());
+    }
+    within(app, visitor, run, said, 0).await
+}
+
+async fn room(app: &App, visitor: &Visitor, run: &RunRow, depth: usize) -> Result<Said> {
+    let mut said = Vec::new();
+    Box::pin(within(app, visitor, run, &mut said, depth)).await?;
+    let log = app.store.events(run.id, 0, 1).await?;
+    let members = log.first().and_then(|it| match &it.event {
+        Event::Created(created) => created.room.clone(),
+        _ => None,
+    });
+    let members = members.map(|it| it.members.iter().map(|it| it.agent.to_string()).collect());
+    let group = run.group.as_ref().map_or(run.agent.as_str(), |it| it.as_str());
+    let room = Room {
+        run: run.id.to_string(),
+        group: line(group),
+        status: run.status.clone(),
+        state: state(run, visitor.words()),
+        said,
+        members: members.unwrap_or_default(),
+        ended: run.ended_at.is_some(),
+        paused: run.waiting_for.as_deref() == Some("pause"),
+    };
+    Ok(Said::Group { room: Box::new(room) })
+}
+
+async fn within(
+    app: &App,
+    visitor: &Visitor,
+    run: &RunRow,
+    said: &mut Vec<Said>,
+    depth: usize,
+) -> Result<()> {
+    let w = visitor.words();
+    let log = app.store.events(run.id, 0, u32::MAX).await?;
+    let mut speaker = line(run.agent.as_str());
+    for Recorded { seq, at, event } in log {
+        let id = format!("{}-{seq}", run.id);
+        match event {
+            Event::Created(created) if depth == 0 => {
+                let who = line(&view::actor(&created.by));
+                said.push(Said::Person { id, who, text: shown(&created.input), at });
+            }
+            Event::UserSpoke(spoke) => {
+                let to = spoke.to.map(|it| format!(" → {}", line(it.as_str())));
+                let who = format!("{}{}", line(&view::actor(&spoke.by)), to.unwrap_or_default());
+                said.push(Said::Person { id, who, text: shown(&spoke.text), at });
+            }
+            Event::MemoryRecalled(recalled) if !recalled.memories.is_empty() => {
+                let memories = recalled.memories.iter().map(|it| shown(&it.content)).collect();
+                said.push(Said::Recalled { id, memories });
+            }
+            Event::TurnBegan(turn) => speaker = line(turn.member.agent.as_str()),
+            Event::BatchProposed(batch) => {
+                if !batch.text.trim().is_empty() {
+                    let text = markdown(&batch.text);
+                    said.push(Said::Agent { id: id.clone(), who: speaker.clone(), text, at });
+                }
+                for it in &batch.calls {
+                    said.push(Said::Call {
+                        id: format!("{}-{}", run.id, it.call.id.as_str()),
+                        tool: line(&it.call.tool),
+                        state: "pending",
+                        word: String::new(),
+                        href: format!("/runs/{}", run.id),
+                    });
+                }
+            }
+            Event::CallEnded(ended) => {
+                let (state, word) = match ended.result.is_error {
+                    true => ("failed", w.status_failed),
+                    false => ("completed", w.status_completed),
+                };
+                settle(said, run.id, ended.call.as_str(), state, word);
+            }
+            Event::ChildEnded(ended) => {
+                settle(said, run.id, ended.call.as_str(), "completed", w.status_completed);
+            }
+            Event::CallRefused(refused) => {
+                let word = refused.result.code.unwrap_or_default();
+                settle(said, run.id, refused.call.as_str(), "refused", &word);
+            }
+            Event::ChildSpawned(child) if depth < DEPTH => {
+                if let Some(row) = app.store.run(child.child).await? {
+                    said.push(room(app, visitor, &row, depth + 1).await?);
+                }
+            }
+            Event::TurnEnded(turn) => {
+                let text = markdown(&turn.text);
+                said.push(Said::Agent { id, who: speaker.clone(), text, at });
+            }
+            Event::Completed(done) if run.group.is_none() => {
+                let text = markdown(&done.output);
+                said.push(Said::Agent { id, who: speaker.clone(), text, at });
+            }
+            Event::Failed(failed) => {
+                let (run, error) = (run.id.to_string(), shown(&failed.error));
+                said.push(Said::Failed { id, run, error });
+            }
+            Event::Cancelled(_) => {
+                said.push(Said::Note { id, text: w.status_cancelled.to_owned() });
+            }
+            _ => {}
+        }
+    }
+    asked(app, visitor, run.id, said).await
+}
+
+/// What the run asks now stands where the talk has come to.
+async fn asked(app: &App, visitor: &Visitor, run: RunId, said: &mut Vec<Said>) -> Result<()> {
+    let filter = PermissionFilter {
+        status: Some("pending".to_owned()),
+        run: Some(run),
+        user: visitor.caller.asked_for(app)?,
+        ..PermissionFilter::default()
+    };
+    let Some(first) = app.store.permissions(&filter, 1).await?.into_iter().next() else {
+        return Ok(());
+    };
+    let first = permissions::shown(app, first).await?;
+    said.push(Said::Asked { card: Box::new(card::of(app, visitor, &first).await?) });
+    Ok(())
+}
+
+fn settle(said: &mut [Said], run: RunId, call: &str, now: &'static str, as_word: &str) {
+    let of = format!("{run}-{call}");
+    for it in said.iter_mut().rev() {
+        if let Said::Call { id, state, word, .. } = it
+            && *id == of
+        {
+            *state = now;
+            as_word.clone_into(word);
+            return;
+        }
+    }
+}

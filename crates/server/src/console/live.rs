@@ -1,0 +1,137 @@
+//! What a page is told while it is looked at: that something of it is stale, and how many
+//! questions wait. It carries nothing else; the page asks for itself anew.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::extract::{Query, State};
+use axum::http::HeaderValue;
+use axum::response::sse::{Event as Frame, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use chancery_domain::id::{PermissionId, RunId, SessionKey, UserId};
+use chancery_store::Changed;
+use futures_util::stream::{self, Stream};
+use serde::Deserialize;
+use tokio::sync::broadcast;
+
+use super::visitor::Visitor;
+use crate::error::Result;
+use crate::router::App;
+
+/// Waking is a hint; this often a stream looks without one.
+const LOOK: Duration = Duration::from_secs(5);
+/// What happens within this time is told at once: a page that is asked for more often than this
+/// is not read any better.
+const GATHER: Duration = Duration::from_millis(60);
+/// A tree of more runs is not watched as a whole.
+const TREE_MAX: u32 = 500;
+
+#[derive(Debug, Deserialize)]
+pub struct Params {
+    /// `inbox`, a run's id, or a thread's key behind `thread:`; nothing: only what waits.
+    #[serde(default)]
+    watch: String,
+}
+
+/// What a page shows, as far as one can tell whether it has changed.
+#[derive(Debug, Clone)]
+enum Watch {
+    Nothing,
+    Runs { of: Option<UserId> },
+    Run(RunId),
+    Thread { user: UserId, key: SessionKey },
+}
+
+/// How it all stood when it was last looked at.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Mark {
+    waiting: u64,
+    newest: Option<PermissionId>,
+    /// Of the runs that are watched: how many, and how far they have come together.
+    runs: (usize, u64),
+}
+
+struct Follower {
+    app: App,
+    asked_for: Option<UserId>,
+    watch: Watch,
+    changes: broadcast::Receiver<Changed>,
+    last: Option<Mark>,
+}
+
+pub async fn events(
+    State(app): State<App>,
+    visitor: Visitor,
+    Query(Params { watch }): Query<Params>,
+) -> Result<Response> {
+    let caller = &visitor.caller;
+    let watch = match watch.as_str() {
+        "runs" => Watch::Runs { of: caller.sees()? },
+        id if id.starts_with(RunId::PREFIX) => Watch::Run(caller.run(&app, id).await?.id),
+        key if key.starts_with("thread:") => {
+            let key = SessionKey::from(&key["thread:".len()..]);
+            Watch::Thread { user: caller.acts_for(None)?, key }
+        }
+        _ => Watch::Nothing,
+    };
+    let asked_for = caller.asked_for(&app)?;
+    let changes = app.store.bell().changes();
+    let follower = Follower { app, asked_for, watch, changes, last: None };
+    let keep_alive = KeepAlive::new().interval(Duration::from_secs(15)).text("here");
+    let mut response = Sse::new(frames(follower)).keep_alive(keep_alive).into_response();
+    // Proxies that buffer would hold the events back.
+    response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+fn frames(follower: Follower) -> impl Stream<Item = std::result::Result<Frame, Infallible>> {
+    stream::unfold(follower, |mut follower| async move {
+        loop {
+            if follower.app.stop.is_cancelled() {
+                return None;
+            }
+            // The store may be away: it is looked at again.
+            if let Ok(mark) = follower.look().await
+                && follower.last.as_ref() != Some(&mark)
+            {
+                // The first look says how it stands; the page was drawn a moment ago, and what
+                // came in between must not be lost: it is stale then, too.
+                let frame = Frame::default().event("stale").data(mark.waiting.to_string());
+                follower.last = Some(mark);
+                return Some((Ok(frame), follower));
+            }
+            follower.wait().await;
+        }
+    })
+}
+
+impl Follower {
+    async fn look(&self) -> Result<Mark> {
+        let store = &self.app.store;
+        let pending = store.pending(self.asked_for.as_ref()).await?;
+        let runs = match &self.watch {
+            Watch::Nothing => (0, 0),
+            Watch::Runs { of } => store.progress_of_newest(of.as_ref(), TREE_MAX).await?,
+            Watch::Run(run) => store.progress_of_tree(*run, TREE_MAX).await?,
+            Watch::Thread { user, key } => store.progress_of_session(user, key, TREE_MAX).await?,
+        };
+        Ok(Mark { waiting: pending.count, newest: pending.newest, runs })
+    }
+
+    /// Until something has changed somewhere, and a moment longer.
+    async fn wait(&mut self) {
+        let look = tokio::time::sleep(LOOK);
+        tokio::select! {
+            changed = self.changes.recv() => {
+                if matches!(changed, Err(broadcast::error::RecvError::Closed)) {
+                    return tokio::time::sleep(LOOK).await;
+                }
+            }
+            () = look => return,
+            () = self.app.stop.cancelled() => return,
+        }
+        tokio::time::sleep(GATHER).await;
+        // What has come meanwhile is seen by the same look.
+        self.changes = self.changes.resubscribe();
+    }
+}

@@ -1,0 +1,142 @@
+//! What is remembered: to be looked through, searched as an agent would, and forgotten.
+
+use askama::Template;
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use chancery_api::memory::{Memory, MemoryScope};
+use serde::Deserialize;
+
+use super::form::{Signed, own_path};
+use super::html::{line, shown};
+use super::page::{Frame, Room, draw};
+use super::visitor::Visitor;
+use super::words::{Words, fill, span};
+use crate::error::Result;
+use crate::extract::Params;
+use crate::router::App;
+use crate::routes::memories;
+
+#[derive(Template)]
+#[template(path = "memory.html")]
+struct MemoryPage {
+    frame: Frame,
+    q: String,
+    mode: String,
+    kind: String,
+    rows: Vec<Row>,
+    next: Option<String>,
+    back: String,
+}
+
+#[derive(Debug)]
+struct Row {
+    id: String,
+    content: String,
+    kind: String,
+    scope: String,
+    at: String,
+    ago: String,
+    by: String,
+    tier: String,
+    why: String,
+    superseded: bool,
+    sources: Vec<(String, String)>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Asked {
+    #[serde(default)]
+    q: String,
+    #[serde(default)]
+    mode: String,
+    #[serde(default, rename = "type")]
+    kind: String,
+    #[serde(default)]
+    cursor: String,
+}
+
+pub async fn list(
+    State(app): State<App>,
+    visitor: Visitor,
+    Query(asked): Query<Asked>,
+) -> Result<Response> {
+    let w = visitor.words();
+    let caller = visitor.caller.clone();
+    let (rows, next) = if asked.q.trim().is_empty() {
+        let params = memories::ListParams::of(&asked.kind, &asked.cursor);
+        let Json(page) = memories::list(State(app), caller, Params(params)).await?;
+        let rows = page.items.iter().map(|it| row(it, w)).collect();
+        (rows, page.next_cursor)
+    } else {
+        let params = memories::SearchParams::of(&asked.q, &asked.mode, &asked.kind);
+        let Json(page) = memories::search(State(app), caller, Params(params)).await?;
+        let found = page.items.iter().map(|it| {
+            let (tier, why) = (line(&it.tier_name), line(&it.why));
+            Row { tier, why, ..row(&it.memory, w) }
+        });
+        (found.collect(), None)
+    };
+    draw(&MemoryPage {
+        frame: Frame::of(&visitor, Room::Memory, w.memory),
+        back: visitor.path.clone(),
+        q: asked.q,
+        mode: asked.mode,
+        kind: asked.kind,
+        rows,
+        next,
+    })
+}
+
+fn row(it: &Memory, w: &'static Words) -> Row {
+    let now = chancery_runtime::clock::now();
+    let sources = it.sources.iter().map(|it| (it.run_id.clone(), it.source.clone()));
+    Row {
+        id: it.id.clone(),
+        content: shown(&it.content),
+        kind: it.kind.clone(),
+        scope: scope(&it.scope, w),
+        at: it.at.to_string(),
+        ago: fill(w.ago, &[("t", &span(w, it.created_at, now))]),
+        by: line(&it.created_by),
+        tier: String::new(),
+        why: String::new(),
+        superseded: it.superseded_by.is_some(),
+        sources: sources.collect(),
+    }
+}
+
+/// Whom a memory belongs to, in words.
+fn scope(it: &MemoryScope, w: &'static Words) -> String {
+    let parts = [
+        (w.scope_user, &it.user),
+        (w.scope_project, &it.project),
+        (w.scope_group, &it.group),
+        (w.scope_agent, &it.agent),
+    ];
+    let named: Vec<String> = parts
+        .into_iter()
+        .filter_map(|(name, it)| Some(format!("{name} {}", line(it.as_deref()?))))
+        .collect();
+    if named.is_empty() { w.scope_org.to_owned() } else { named.join(" · ") }
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Forget {
+    #[serde(default)]
+    back: String,
+}
+
+pub async fn forget(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Signed { visitor, form }: Signed<Forget>,
+) -> Result<Response> {
+    let none = Params(memories::OneParams::default());
+    let Json(_) = memories::forget(State(app), visitor.caller, Path(id), none).await?;
+    let back = match own_path(&form.back) {
+        "/" => "/memory",
+        path => path,
+    };
+    Ok(Redirect::to(back).into_response())
+}

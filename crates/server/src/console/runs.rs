@@ -1,0 +1,225 @@
+//! Runs: the list, one run's trace, and what a person may do to it. Steering goes through the
+//! same functions as the JSON routes do.
+
+use askama::Template;
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use chancery_api::run::Speak;
+use chancery_runtime::clock;
+use chancery_store::read::{RunFilter, RunRow};
+use serde::Deserialize;
+
+use super::form::{Signed, own_path};
+use super::html::line;
+use super::page::{Frame, Room, draw};
+use super::trace::{self, Trace};
+use super::visitor::Visitor;
+use super::words::{Words, span};
+use crate::error::{ApiError, Result};
+use crate::extract::Body;
+use crate::router::App;
+use crate::routes::steer;
+
+const LIST: u32 = 50;
+
+#[derive(Template)]
+#[template(path = "runs.html")]
+struct RunsPage {
+    frame: Frame,
+    rows: Vec<Row>,
+    status: String,
+    statuses: [&'static str; 6],
+    next: Option<String>,
+}
+
+/// A run in a list.
+#[derive(Debug)]
+pub struct Row {
+    pub id: String,
+    pub status: String,
+    pub state: String,
+    pub who: String,
+    pub goal: String,
+    pub user: String,
+    pub at: String,
+    pub ago: String,
+    pub took: String,
+    pub tokens: u64,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Params {
+    #[serde(default)]
+    status: String,
+    #[serde(default)]
+    before: String,
+}
+
+const STATUSES: [&str; 6] = ["pending", "running", "waiting", "completed", "failed", "cancelled"];
+
+pub async fn list(
+    State(app): State<App>,
+    visitor: Visitor,
+    Query(params): Query<Params>,
+) -> Result<Response> {
+    let w = visitor.words();
+    let status = STATUSES.iter().find(|it| **it == params.status);
+    let filter = RunFilter {
+        user: visitor.caller.sees()?,
+        status: status.map(|it| (*it).to_owned()),
+        roots: true,
+        before: params.before.parse().ok(),
+        ..RunFilter::default()
+    };
+    let mut found = app.store.runs(&filter, LIST + 1).await?;
+    let more = found.len() > LIST as usize;
+    found.truncate(LIST as usize);
+    let next = found.last().filter(|_| more).map(|it| it.id.to_string());
+    let frame = Frame::of(&visitor, Room::Runs, w.runs).watching("runs");
+    let rows = found.iter().map(|it| row(it, w)).collect();
+    let status = status.copied().unwrap_or_default().to_owned();
+    draw(&RunsPage { frame, rows, status, statuses: STATUSES, next })
+}
+
+/// The first line of a goal, as much as fits.
+pub fn goal(text: &str) -> String {
+    const CHARACTERS: usize = 140;
+    let first = text.trim().lines().next().unwrap_or_default();
+    match first.char_indices().nth(CHARACTERS) {
+        Some((end, _)) => format!("{}…", line(&first[..end])),
+        None => line(first),
+    }
+}
+
+pub fn row(run: &RunRow, w: &'static Words) -> Row {
+    let now = clock::now();
+    let who = match &run.group {
+        Some(group) => line(group.as_str()),
+        None => line(run.agent.as_str()),
+    };
+    Row {
+        id: run.id.to_string(),
+        status: run.status.clone(),
+        state: state(run, w),
+        who,
+        goal: goal(&run.input),
+        user: line(run.user.as_str()),
+        at: run.created_at.to_string(),
+        ago: super::words::fill(w.ago, &[("t", &span(w, run.created_at, now))]),
+        took: span(w, run.created_at, run.ended_at.unwrap_or(now)),
+        tokens: run.usage.input_tokens.saturating_add(run.usage.output_tokens),
+    }
+}
+
+/// The status, and where a run waits, for whom.
+pub fn state(run: &RunRow, w: &'static Words) -> String {
+    match run.waiting_for.as_deref() {
+        Some("permission") => w.waits_person,
+        Some("child") => w.waits_child,
+        Some("signal") => w.waits_signal,
+        Some("pause") => w.waits_pause,
+        _ => w.status_word(&run.status),
+    }
+    .to_owned()
+}
+
+#[derive(Template)]
+#[template(path = "run.html")]
+struct RunPage {
+    frame: Frame,
+    run: Row,
+    trace: Trace,
+    /// The runs above it, from the first.
+    above: Vec<(String, String)>,
+    waits_pause: bool,
+    failed: bool,
+    ended: bool,
+    is_group: bool,
+    members: Vec<String>,
+    session: String,
+    only: bool,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Shown {
+    /// `trouble`: only what was refused, waits or failed.
+    #[serde(default)]
+    only: String,
+}
+
+pub async fn show(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+    Query(params): Query<Shown>,
+) -> Result<Response> {
+    let w = visitor.words();
+    let run = visitor.caller.run(&app, &id).await?;
+    let only = params.only == "trouble";
+    let trace = trace::of(&app, &run, w).await?;
+    let trace = if only { trace.trouble() } else { trace };
+    let mut above = Vec::new();
+    let mut next = run.parent;
+    while let Some(id) = next.take() {
+        let Some(parent) = app.store.run(id).await? else { break };
+        next = parent.parent;
+        let name = parent.group.as_ref().map_or(parent.agent.as_str(), |it| it.as_str());
+        above.insert(0, (id.to_string(), line(name)));
+    }
+    let waits_pause = run.waiting_for.as_deref() == Some("pause");
+    let title = format!("{} {}", w.run, run.id);
+    let frame = Frame::of(&visitor, Room::Runs, &title).watching(run.id.to_string());
+    let session = run.session_key.as_ref().filter(|_| run.parent.is_none());
+    let session = session.map(|it| super::page::segment(&it.0)).unwrap_or_default();
+    draw(&RunPage {
+        waits_pause,
+        failed: run.status == "failed",
+        ended: run.ended_at.is_some(),
+        is_group: run.group.is_some(),
+        members: trace.members.clone(),
+        run: row(&run, w),
+        above,
+        trace,
+        frame,
+        session,
+        only,
+    })
+}
+
+/// What somebody wants of a run.
+#[derive(Debug, Deserialize)]
+pub struct Steer {
+    act: String,
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    to: String,
+    #[serde(default)]
+    back: String,
+}
+
+pub async fn act(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Signed { visitor, form }: Signed<Steer>,
+) -> Result<Response> {
+    let (caller, at) = (visitor.caller, Path(id.clone()));
+    let said = |text: String| Some(text).filter(|it| !it.is_empty());
+    let Json(_) = match &*form.act {
+        "cancel" => steer::cancel(State(app), caller, at).await?,
+        "pause" => steer::pause(State(app), caller, at).await?,
+        "resume" => steer::resume(State(app), caller, at).await?,
+        "wrapup" => steer::wrapup(State(app), caller, at).await?,
+        "speak" => {
+            let body = Speak { text: form.text, to: said(form.to) };
+            steer::speak(State(app), caller, at, Body(body)).await?
+        }
+        _ => return Err(ApiError::NoRoute),
+    };
+    let back = match own_path(&form.back) {
+        "/" => format!("/runs/{id}"),
+        path => path.to_owned(),
+    };
+    Ok(Redirect::to(&back).into_response())
+}

@@ -1,0 +1,159 @@
+//! A run's trace: what happened in it and in the runs beneath it, as lines of a tree, each with
+//! its stretch of time. Folded from the logs, and nothing else.
+
+mod fold;
+
+use std::collections::HashMap;
+
+use chancery_domain::id::RunId;
+use chancery_runtime::clock;
+use chancery_store::read::RunRow;
+use jiff::Timestamp;
+
+use super::card::Why;
+use super::words::{Words, span};
+use crate::error::Result;
+use crate::router::App;
+
+/// A tree of more runs is not looked at as one.
+const RUNS_MAX: u32 = 200;
+/// More lines than this nobody reads on a page; `chancery run trace` has them all.
+const LINES_MAX: usize = 3000;
+/// The width of the picture, in its own units.
+const WIDTH: f64 = 1000.0;
+
+#[derive(Debug)]
+pub struct Trace {
+    pub lines: Vec<Line>,
+    pub cut_off: bool,
+    /// Of a group's run.
+    pub members: Vec<String>,
+    /// How long it all took, and how much of it a person was waited for.
+    pub total: String,
+    pub for_people: String,
+}
+
+/// One line. All text in it is ready for a page.
+#[derive(Debug, Clone)]
+pub struct Line {
+    pub id: String,
+    pub depth: usize,
+    pub kind: &'static str,
+    pub what: String,
+    /// `completed`, `failed`, `denied`, `waiting`, `running`, or nothing.
+    pub state: &'static str,
+    pub word: String,
+    pub took: String,
+    pub href: String,
+    pub bars: Vec<Bar>,
+    pub details: Vec<Detail>,
+    pub reasons: Vec<Why>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Detail {
+    pub name: &'static str,
+    pub text: String,
+    /// Markdown that an agent wrote, drawn.
+    pub drawn: bool,
+}
+
+/// A stretch of time in the picture: `work`, `person`, `child`, `signal` or `pause`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bar {
+    pub class: &'static str,
+    pub x: String,
+    pub width: String,
+}
+
+/// A stretch of time as it was.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stretch {
+    pub class: &'static str,
+    pub from: Timestamp,
+    pub to: Timestamp,
+}
+
+pub async fn of(app: &App, run: &RunRow, w: &'static Words) -> Result<Trace> {
+    let rows = app.store.tree(run.id, RUNS_MAX).await?;
+    let mut logs = HashMap::new();
+    for row in &rows {
+        logs.insert(row.id, app.store.events(row.id, 0, u32::MAX).await?);
+    }
+    let rows: HashMap<RunId, RunRow> = rows.into_iter().map(|it| (it.id, it)).collect();
+    let now = run.ended_at.unwrap_or_else(clock::now).max(run.created_at);
+    let mut fold = fold::Fold { rows: &rows, logs: &logs, now, w, lines: Vec::new() };
+    fold.run(run.id, 0);
+    let drafts = fold.lines;
+    let cut_off = drafts.len() > LINES_MAX;
+    let for_people: i64 = drafts
+        .first()
+        .map(|it| it.stretches.iter())
+        .into_iter()
+        .flatten()
+        .filter(|it| it.class == "person")
+        .map(|it| it.to.duration_since(it.from).as_secs())
+        .sum();
+    let until = run.created_at + jiff::SignedDuration::from_secs(for_people);
+    let scale = Scale { from: run.created_at, to: now };
+    let lines = drafts.into_iter().take(LINES_MAX).map(|it| it.placed(scale, w)).collect();
+    let members = fold::members(logs.get(&run.id).map(Vec::as_slice).unwrap_or_default());
+    Ok(Trace {
+        lines,
+        cut_off,
+        members,
+        total: span(w, run.created_at, now),
+        for_people: if for_people > 0 { span(w, run.created_at, until) } else { String::new() },
+    })
+}
+
+impl Trace {
+    /// Only the lines where something was refused, waits or failed, and the runs they are in.
+    pub fn trouble(mut self) -> Trace {
+        self.lines.retain(|it| {
+            it.kind == "run" || matches!(it.state, "denied" | "waiting" | "failed" | "refused")
+        });
+        self
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Scale {
+    from: Timestamp,
+    to: Timestamp,
+}
+
+impl Scale {
+    fn bar(self, stretch: &Stretch) -> Bar {
+        let whole = self.to.duration_since(self.from).as_secs_f64().max(0.001);
+        let at = |time: Timestamp| {
+            let part = time.duration_since(self.from).as_secs_f64() / whole;
+            part.clamp(0.0, 1.0) * WIDTH
+        };
+        let (x, end) = (at(stretch.from), at(stretch.to));
+        // What took no time can still be seen.
+        let width = (end - x).max(2.5);
+        let x = x.min(WIDTH - width);
+        Bar { class: stretch.class, x: format!("{x:.1}"), width: format!("{width:.1}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_lies_within_the_picture_and_can_be_seen() {
+        let at = |seconds| Timestamp::from_second(seconds).unwrap();
+        let scale = Scale { from: at(100), to: at(200) };
+        let bar = |from, to| {
+            let it = scale.bar(&Stretch { class: "work", from: at(from), to: at(to) });
+            (it.x, it.width)
+        };
+        assert_eq!(bar(100, 150), ("0.0".to_owned(), "500.0".to_owned()));
+        assert_eq!(bar(200, 200), ("997.5".to_owned(), "2.5".to_owned()));
+        assert_eq!(bar(50, 400), ("0.0".to_owned(), "1000.0".to_owned()));
+        let instant = Scale { from: at(1), to: at(1) };
+        assert_eq!(instant.bar(&Stretch { class: "work", from: at(1), to: at(1) }).width, "2.5");
+    }
+}

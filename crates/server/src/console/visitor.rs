@@ -1,0 +1,64 @@
+//! Somebody who is signed in: a proof, as [`Caller`] is one. A visit stands on a token and is
+//! known by a cookie that no script can read.
+
+use axum::extract::FromRequestParts;
+use axum::http::HeaderMap;
+use axum::http::request::Parts;
+use chancery_runtime::clock;
+use sha2::{Digest, Sha256};
+
+use super::look::{Look, cookie};
+use super::words::Words;
+use crate::access::Caller;
+use crate::error::{ApiError, Result};
+use crate::router::App;
+use crate::tokens;
+
+pub const COOKIE: &str = "chancery_visit";
+
+#[derive(Debug, Clone)]
+pub struct Visitor {
+    pub caller: Caller,
+    pub look: Look,
+    /// What every form of this visit carries.
+    pub csrf: String,
+    /// How many questions wait for them.
+    pub waiting: u64,
+    /// Where they are, to come back to.
+    pub path: String,
+}
+
+impl Visitor {
+    pub fn words(&self) -> &'static Words {
+        self.look.words()
+    }
+
+    pub fn name(&self) -> &str {
+        self.caller.name()
+    }
+}
+
+impl FromRequestParts<App> for Visitor {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Visitor> {
+        let secret = secret(&parts.headers).ok_or(ApiError::Unauthenticated)?;
+        let token = app.store.visit(tokens::digest(secret), clock::now()).await?;
+        let caller = Caller::of(token.ok_or(ApiError::Unauthenticated)?);
+        let asked_for = caller.asked_for(app)?;
+        let waiting = app.store.pending(asked_for.as_ref()).await?.count;
+        let path = parts.uri.path_and_query().map_or("/", |it| it.as_str()).to_owned();
+        Ok(Visitor { look: Look::of(&parts.headers), csrf: csrf(secret), caller, waiting, path })
+    }
+}
+
+/// The secret that the browser has shown, if it could be one of ours.
+pub fn secret(headers: &HeaderMap) -> Option<&str> {
+    cookie(headers, COOKIE).filter(|it| !it.is_empty() && it.len() <= tokens::SECRET_MAX)
+}
+
+/// What a page of the visit knows and no other page does. It tells nothing of the secret.
+pub fn csrf(secret: &str) -> String {
+    let digest = Sha256::new().chain_update(b"csrf:").chain_update(secret).finalize();
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,524 @@
+//! Every word of the console, in English and in Chinese. The compiler sees that neither language
+//! lacks one; what agents and files say is never translated.
+//!
+//! Long because it is a table.
+
+use jiff::Timestamp;
+
+macro_rules! words {
+    ($($name:ident: $en:literal, $zh:literal;)*) => {
+        /// The words in one language.
+        #[derive(Debug)]
+        pub struct Words {
+            $(pub $name: &'static str,)*
+        }
+
+        pub const EN: Words = Words { $($name: $en,)* };
+        pub const ZH: Words = Words { $($name: $zh,)* };
+
+        #[cfg(test)]
+        const ALL: &[(&str, &str, &str)] = &[$((stringify!($name), $en, $zh),)*];
+    };
+}
+
+words! {
+    // Around every page.
+    skip: "Skip to the page", "跳到正文";
+    navigation: "Navigation", "导航";
+    inbox: "Inbox", "待办";
+    chat: "Chat", "对话";
+    runs: "Runs", "运行";
+    mail: "Mail", "邮件";
+    organisation: "Organisation", "组织";
+    memory: "Memory", "记忆";
+    audit: "Audit", "审计";
+    rules: "Rules", "规则";
+    settings: "Settings", "设置";
+    language: "Language", "语言";
+    theme: "Appearance", "外观";
+    theme_system: "System", "跟随系统";
+    theme_light: "Light", "浅色";
+    theme_dark: "Dark", "深色";
+    sign_out: "Sign out", "退出";
+    live: "live", "实时";
+    live_lost: "not connected, trying again", "连接中断，正在重试";
+    no_script: "Without scripts this page does not update itself: load it again to see what is new.", "未启用脚本，页面不会自动更新：请刷新以查看最新内容。";
+    operator: "operator", "管理员";
+    keys_inbox: "j k move · Enter open · on a call: a approve once · d deny · e edit · w why · t trace", "j k 移动 · Enter 打开 · 在调用上：a 批准一次 · d 拒绝 · e 编辑 · w 原因 · t 轨迹";
+    keys_focus: "Keys work only while the list or a call has the focus.", "仅当列表或调用获得焦点时，按键才有效。";
+    something_wrong: "That did not work", "操作未成功";
+    back: "Back", "返回";
+    go_home: "To the start page", "回到首页";
+    going_on: "Going on …", "正在跳转……";
+    go_on: "Go on", "继续";
+    older: "Older", "更早";
+    filter: "Filter", "筛选";
+    all: "all", "全部";
+    none: "none", "无";
+    ago: "{t} ago", "{t}前";
+    unit_d: "d", "天";
+    unit_h: "h", "小时";
+    unit_m: "min", "分钟";
+    unit_s: "s", "秒";
+    now: "a moment", "片刻";
+
+    // The door.
+    sign_in: "Sign in", "登录";
+    sign_in_lead: "Show a person's token. Make one on the server's machine:", "请出示个人令牌。可在服务器上创建：";
+    token: "Token", "令牌";
+    sign_in_refused: "There is no such token of a person, or it was taken back.", "没有这样的个人令牌，或已被撤销。";
+    setup_title: "First visit", "首次访问";
+    setup_lead: "This link lets one person in, as an operator. Nobody else can use it after you.", "此链接只允许一个人以管理员身份进入。你使用之后，其他人无法再用。";
+    setup_name: "Your name, as it stands in the organisation and in the audit", "你的名字（将用于组织与审计记录）";
+    setup_enter: "Enter", "进入";
+    setup_over: "This link is used up or too old.", "此链接已被使用或已过期。";
+    setup_over_next: "Make a token on the server's machine and sign in with it:", "请在服务器上创建令牌并用它登录：";
+    tagline: "Agents work here under rules that the system holds.", "智能体在此工作，规则由系统强制执行。";
+
+    // The inbox.
+    needs_you: "Needs you", "待你决定";
+    decided_tab: "Decided", "已决定";
+    nothing_waits: "Nothing waits for you.", "没有等待你决定的事项。";
+    nothing_waits_next: "When an agent needs a person's word, it stands here.", "当智能体需要人来决定时，会显示在这里。";
+    nothing_decided: "Nothing was decided yet.", "尚无决定。";
+    to_chat: "Talk to an agent", "与智能体对话";
+    new_items: "{n} new", "{n} 项新内容";
+    questions: "What waits", "等待事项";
+    plus_calls: "+{n} more", "另有 {n} 项";
+    for_person: "for {name}", "为 {name}";
+    expires_in: "{t} left", "剩余 {t}";
+    no_expiry: "does not expire", "不会过期";
+    escalated: "others were told", "已通知他人";
+    asked_by: "Asked by", "请求者";
+    batch: "Batch", "批次";
+    run: "Run", "运行";
+    waited: "waiting {t}", "已等待 {t}";
+    open_of: "{open} of {all} undecided", "{all} 项中 {open} 项未决定";
+    all_decided: "All decided", "全部已决定";
+    nothing_runs: "Nothing in this batch runs until every call is decided.", "在所有调用都有决定之前，本批次不会执行任何调用。";
+    batch_goes_on: "Every call is decided: the batch goes on.", "所有调用均已决定：批次继续执行。";
+    allowed_waits: "allowed by the rules; runs with the batch", "规则允许；随批次执行";
+    refused_by_policy: "refused by the rules; the agent is told why", "规则拒绝；智能体会得知原因";
+    risk_high: "HIGH", "高";
+    risk_medium: "MEDIUM", "中";
+    risk_low: "LOW", "低";
+    risk_none: "UNKNOWN", "未知";
+    state_pending: "undecided", "未决定";
+    state_granted: "approved", "已批准";
+    state_denied: "denied", "已拒绝";
+    state_expired: "expired", "已过期";
+    state_cancelled: "withdrawn", "已撤回";
+    state_allowed: "allowed", "已允许";
+    state_refused: "refused", "被拒绝";
+    exact_call: "Exact call, drawn by the server", "确切的调用（由服务器绘制）";
+    no_arguments: "no arguments", "无参数";
+    empty_text: "(empty)", "（空）";
+    granted_as: "Approved with other arguments", "以修改后的参数批准";
+    digest_wrong: "THE DIGEST IS NOT OF THESE ARGUMENTS. Do not approve this.", "摘要与参数不符。请勿批准。";
+    lines_folded: "{n} lines: open to read all", "共 {n} 行：展开查看全部";
+    characters_folded: "{n} characters: open to read all", "共 {n} 个字符：展开查看全部";
+    difference: "What changes", "改动";
+    difference_cut: "The difference is longer than is shown; the arguments above are whole.", "改动过长未全部显示；上方参数是完整的。";
+    why_asked: "Why it is asked", "为何询问";
+    capable_of: "Capable of", "涉及能力";
+    agent_says: "The agent says", "智能体的说法";
+    agent_wrote: "written by the agent; no fact about the call", "由智能体书写，不是关于调用的事实";
+    before: "Before", "以往";
+    before_counts: "{n} asked in 30 days: {g} approved, {d} denied, {x} expired", "30 天内询问 {n} 次：批准 {g}，拒绝 {d}，过期 {x}";
+    never_before: "never asked in 30 days", "30 天内从未询问";
+    fact_command: "Command", "命令";
+    fact_signature: "Signature", "命令特征";
+    fact_what: "What it is", "说明";
+    fact_touches: "Touches", "影响";
+    fact_path: "Path", "路径";
+    fact_hints: "Hints", "提示";
+    no_hints: "none: assume the worst", "无：按最坏情况看待";
+    servers_word: "the server's own word", "服务器自述";
+    changes_nothing: "changes nothing", "不改变任何东西";
+    changes_things: "changes things", "会改变东西";
+    may_leave: "may leave this machine", "可能离开本机";
+    stays_here: "is not meant to leave this machine", "不应离开本机";
+    approve_once: "Approve once", "批准一次";
+    approve_note: "runs when the batch is complete", "批次完整后执行";
+    deny_open: "Deny …", "拒绝……";
+    deny: "Deny", "拒绝";
+    deny_note: "The agent reads your reason as the result of the call.", "智能体会把你的理由当作调用结果读到。";
+    reason: "Reason", "理由";
+    reason_optional: "Reason (may be left out)", "理由（可不填）";
+    reason_wrong_target: "Wrong target", "目标不对";
+    reason_not_now: "Not now", "现在不行";
+    reason_ask_first: "Ask me first", "先问我";
+    edit_open: "Edit …", "编辑……";
+    edit_arguments: "Arguments, as JSON", "参数（JSON）";
+    edit_check: "Show what changes", "查看改动";
+    edit_title: "An edited call", "修改后的调用";
+    edit_lead: "Nothing is decided yet. This is what would run instead.", "尚未决定。将改为执行如下内容。";
+    edit_same: "Nothing is different.", "没有任何不同。";
+    edit_refused: "The rules refuse the edited call.", "规则拒绝修改后的调用。";
+    edit_fine: "The rules do not stand against it.", "规则不反对。";
+    edit_approve: "Approve the edited call", "批准修改后的调用";
+    edit_again: "Change it again", "再次修改";
+    high_open: "Decide this call …", "决定此调用……";
+    high_lead: "High risk: read the exact call above, give a reason, then approve.", "高风险：请阅读上方确切调用，填写理由，然后批准。";
+    high_confirm: "I have read the exact call", "我已阅读确切的调用";
+    high_approve: "Approve this call", "批准此调用";
+    high_needs_reason: "a call of high risk is approved with a reason and a second step", "高风险调用须填写理由并再次确认";
+    not_what_was_shown: "this is not the call that was on the page: look at it again", "这不是页面上显示的调用：请重新查看";
+    remember_open: "Approve and remember …", "批准并记住……";
+    remember_scope: "For", "适用于";
+    remember_run: "this run", "本次运行";
+    remember_agent: "this agent", "该智能体";
+    remember_always: "every agent of this person", "此人的所有智能体";
+    remember_until: "Until", "直到";
+    hour_1: "1 hour", "1 小时";
+    day_1: "1 day", "1 天";
+    days_7: "7 days", "7 天";
+    days_30: "30 days", "30 天";
+    remember_covers: "Covers", "涵盖";
+    remember_same: "the very same arguments", "完全相同的参数";
+    remember_do: "Approve and remember", "批准并记住";
+    remember_human: "Remember is not offered: this needs a person each time.", "不提供“记住”：此类调用每次都需要人来决定。";
+    recover_lead: "It had started when a server stopped: whether it took effect is unknown.", "服务器停止时它已开始：是否生效未知。";
+    recover_again: "Run it again", "再次执行";
+    recover_done: "It took effect; its result was", "它已生效；结果为";
+    recover_supply: "Go on with this result", "以此结果继续";
+    recover_fail: "Take it for failed", "视为失败";
+    trace: "Trace", "轨迹";
+    announce: "Permission needed: {tool}, risk {risk}, from {agent}", "需要许可：{tool}，风险{risk}，来自 {agent}";
+    layer: "layer", "层";
+    outcome: "outcome", "结果";
+    rule: "rule", "规则";
+
+    // Runs.
+    status: "Status", "状态";
+    who: "Who", "执行者";
+    goal: "Goal", "目标";
+    person: "For", "为谁";
+    when: "When", "时间";
+    took: "Took", "用时";
+    tokens: "tokens", "令牌数";
+    what: "What", "内容";
+    timeline: "Timeline", "时间线";
+    no_runs: "No runs yet.", "尚无运行。";
+    status_pending: "queued", "排队中";
+    status_running: "running", "运行中";
+    status_waiting: "waiting", "等待中";
+    status_completed: "done", "已完成";
+    status_failed: "failed", "失败";
+    status_cancelled: "cancelled", "已取消";
+    waits_person: "waits for a person", "等待人决定";
+    waits_child: "waits for a group", "等待小组";
+    waits_signal: "waits for a signal", "等待信号";
+    waits_pause: "paused", "已暂停";
+    legend_work: "at work", "工作中";
+    trace_all: "Everything", "全部";
+    trace_trouble: "Refused, waiting, failed", "被拒绝、等待、失败";
+    trace_waited: "{t} waiting for a person", "等待人决定 {t}";
+    trace_recalled: "remembered {n}", "回忆起 {n} 条";
+    trace_said: "said", "说";
+    trace_round: "round {n}", "第 {n} 轮";
+    trace_concluded: "Concluded:", "结论：";
+    trace_answer: "answer", "答复";
+    trace_arguments: "arguments", "参数";
+    trace_result: "result", "结果";
+    trace_told: "the agent was told", "告知智能体";
+    trace_cut: "There is more than fits on a page:", "内容过多，页面未全部显示：";
+    open_it: "Open", "打开";
+    open_thread: "Open the thread", "打开对话";
+    pause: "Pause", "暂停";
+    resume: "Go on", "继续";
+    resume_failed: "Go on from where it failed", "从失败处继续";
+    wrap_up: "Wrap up now", "立即收尾";
+    wrap_up_note: "It comes to an end with what it has.", "以现有结果结束。";
+    speak_open: "Say something …", "说点什么……";
+    speak_to: "To", "对象";
+    whole_room: "the whole room", "整个房间";
+    speak_text: "Your words", "你的话";
+    speak_note: "Speaking gives information, never permission.", "说话只提供信息，绝不授予许可。";
+    send: "Send", "发送";
+    cancel_open: "Cancel …", "取消……";
+    cancel_note: "The run ends, and all that it led to. What has run stays done.", "此运行及其引发的一切都将结束。已执行的不会撤销。";
+    cancel_do: "Cancel this run", "取消此运行";
+
+    // Talk.
+    new_thread: "New thread", "新对话";
+    threads: "Threads", "对话列表";
+    agents: "Agents", "智能体";
+    groups: "Groups", "小组";
+    composer: "Say something", "说点什么";
+    composer_keys: "Enter sends · Shift+Enter for a new line", "Enter 发送 · Shift+Enter 换行";
+    composer_busy: "your words go into the run under way", "你的话会进入正在进行的运行";
+    busy: "at work …", "处理中……";
+    memory_in_use: "Memory in use", "使用的记忆";
+
+    // The audit.
+    verify: "Check the chain", "校验链条";
+    export: "Export", "导出";
+    agent: "Agent", "智能体";
+    tool_word: "Tool", "工具";
+    kind: "Kind", "类型";
+    since: "Since", "时间范围";
+    no_entries: "There is no such entry.", "没有符合的记录。";
+    about_what: "About", "关于";
+    role: "Role", "角色";
+    reference: "Reference", "引用";
+    why_title: "Why", "原因";
+    ask_again: "What the rules in force say", "现行规则怎么说";
+    detail: "Detail", "详情";
+    chain_place: "Entry", "记录";
+    chain_ok: "The chain holds.", "链条完整。";
+    chain_broken: "The chain is broken.", "链条已断裂。";
+    entries: "Entries", "记录数";
+    from_when: "From", "自";
+    to_when: "To", "至";
+    head: "Head", "链头";
+    chain_limits: "This shows edits, insertions and deletions inside the log. It cannot show that the end was cut off: keep the head elsewhere and compare it.", "这能发现日志内部的篡改、插入和删除，但无法发现末尾被截断：请将链头另存他处并比对。";
+
+    // The organisation.
+    roles: "Roles", "角色";
+    tools: "tools", "个工具";
+    tools_title: "Tools", "工具";
+    source: "from", "来源";
+    chart: "Chart", "架构";
+    communication: "Communication", "沟通";
+    check: "Check", "检查";
+    people: "People", "人员";
+    as_table: "As a table", "以表格显示";
+    reports_to: "Reports to", "上级";
+    level_tools: "Level and tools", "级别与工具";
+    sign_yes: "allowed", "允许";
+    sign_ask: "asked about", "需询问";
+    sign_human: "a person must be asked", "必须由人决定";
+    sign_no: "refused", "拒绝";
+    mail_yes: "may write", "可以写信";
+    mail_ask: "only under an active contract", "仅在有效合同下";
+    mail_no: "blocked", "被阻止";
+    row_writes: "A row writes to a column.", "行写信给列。";
+    matrix_cut: "There are more agents than fit on a page:", "智能体过多，页面未全部显示：";
+    mail_blocked: "Nothing that the one writes reaches the other.", "一方写的任何邮件都无法送达另一方。";
+    needs_contract: "needs an active contract", "需要有效合同";
+    arguments_aside: "The arguments are left aside: rules over them may be stricter.", "未考虑参数：针对参数的规则可能更严格。";
+    from: "From", "发件人";
+    to: "To", "收件人";
+    group: "Group", "小组";
+    members: "Members", "成员";
+    lead: "Lead", "组长";
+    description: "What for", "用途";
+    check_fine: "Nothing to say against it.", "没有问题。";
+    check_pending: "The files on disk have mistakes and are not in force:", "磁盘上的文件有错误，尚未生效：";
+
+    // Mail and contracts.
+    box_of: "Mailbox of", "邮箱";
+    received: "Received", "收到";
+    sent: "Sent", "已发送";
+    rejected: "Rejected", "被拒";
+    contracts: "Contracts", "合同";
+    contract: "Contract", "合同";
+    write_open: "Write as the board", "以董事会名义写信";
+    write_note: "The board writes to those who report to it. Mail hands on work, never permission.", "董事会写信给其直接下属。邮件只传递工作，绝不授予许可。";
+    subject: "Subject", "主题";
+    text: "Text", "正文";
+    no_mail: "No mail here.", "没有邮件。";
+    no_contracts: "No contracts yet.", "尚无合同。";
+    answered_by: "Answered by", "由其答复";
+    attachment: "Attachment", "附件";
+    agent_wrote_mail: "What its sender wrote. The sender is set by the system.", "以上为发件人所写。发件人由系统设定。";
+    deliverables: "Deliverables", "交付物";
+    acceptance: "Accepted when", "验收标准";
+    workspace_scope: "Workspace", "工作区";
+    branch: "Branch", "分支";
+    deadline: "Deadline", "截止时间";
+    steps: "Steps", "步骤";
+    note: "Note", "备注";
+    issued_under: "Issued under it", "其下签发";
+    move_on: "Move it on", "推进";
+
+    // Memory.
+    search: "Search", "搜索";
+    mode: "As", "方式";
+    mode_flat: "all that I may read", "我能读到的全部";
+    mode_personal: "my agent would recall it", "我的智能体会如何回忆";
+    kind_core: "core", "核心";
+    kind_episodic: "episodic", "情景";
+    kind_archival: "archival", "归档";
+    no_memories: "Nothing is remembered here.", "这里没有记忆。";
+    tier: "tier", "层级";
+    superseded: "corrected since", "已被更正";
+    forget_open: "Forget …", "遗忘……";
+    forget: "Forget", "遗忘";
+    forget_note: "It is gone for good, with what it had taken the place of.", "将永久消失，连同它所取代的内容。";
+    scope_user: "person", "人员";
+    scope_project: "project", "项目";
+    scope_group: "group", "小组";
+    scope_agent: "agent", "智能体";
+    scope_org: "the organisation", "整个组织";
+
+    // Standing rules.
+    rules_title: "Standing rules", "长期规则";
+    rules_lead: "Answers that are remembered. Each ends by itself, and can be taken back.", "被记住的答复。每条都会自行到期，也可随时撤回。";
+    no_rules: "No answer is remembered.", "没有被记住的答复。";
+    made: "Made", "创建";
+    take_back: "Take back", "撤回";
+    taken_back: "taken back", "已撤回";
+    rule_taken_back: "taken back by {name}", "由 {name} 撤回";
+
+    // Settings.
+    models: "Models", "模型";
+    model: "Model", "模型";
+    no_models: "No model is set up: agents cannot speak.", "未配置模型：智能体无法说话。";
+    name: "Name", "名称";
+    provider: "Provider", "提供方";
+    tiers: "Tiers", "档位";
+    scripted_note: "no AI is called", "不调用任何 AI";
+    set_in_file: "These are set in", "以上在此文件中设置：";
+    mcp_servers: "MCP servers", "MCP 服务器";
+    no_servers: "No MCP server is connected.", "未连接 MCP 服务器。";
+    tokens_title: "People and tokens", "人员与令牌";
+    tokens_lead: "A person, a program and an agent hold different kinds.", "人员、程序与智能体持有不同类型的令牌。";
+    token_new: "New token …", "新令牌……";
+    token_human: "a person", "人员";
+    token_service: "a program", "程序";
+    token_agent: "an agent", "智能体";
+    token_operator: "may act for everyone (people only)", "可代表所有人（仅限人员）";
+    token_approve: "may answer what is asked (programs only)", "可答复询问（仅限程序）";
+    token_make: "Make it", "创建";
+    token_made: "The token:", "令牌：";
+    token_once: "It is shown this once. Keep it where nobody else reads.", "仅显示这一次。请妥善保管。";
+    may: "May", "权限";
+    approves: "approves", "可批准";
+    for_operators: "This is for operators.", "仅限管理员。";
+    about: "About", "关于";
+    store: "Store", "存储";
+    isolation: "Isolation", "隔离";
+    isolation_on: "commands run behind walls that the kernel holds", "命令在内核强制的隔离中运行";
+    isolation_off: "OFF: commands can do whatever this server's user can", "关闭：命令可做服务器用户能做的一切";
+    isolation_lacking: "LACKING: commands are refused", "缺失：命令被拒绝执行";
+    telemetry: "Telemetry", "遥测";
+    doctor_note: "What would stand in the way:", "检查可能的问题：";
+}
+
+/// How long it is from one time to another, as a person says it.
+pub fn span(w: &Words, from: Timestamp, to: Timestamp) -> String {
+    let seconds = to.duration_since(from).as_secs().max(0);
+    let (d, h, m, s) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    let part = |n: i64, unit: &str| format!("{n} {unit}");
+    match (d, h, m, s) {
+        (0, 0, 0, 0) => w.now.to_owned(),
+        (0, 0, 0, s) => part(s, w.unit_s),
+        (0, 0, m, 0) => part(m, w.unit_m),
+        (0, 0, m, s) if m < 10 => format!("{} {}", part(m, w.unit_m), part(s, w.unit_s)),
+        (0, 0, m, _) => part(m, w.unit_m),
+        (0, h, 0, _) => part(h, w.unit_h),
+        (0, h, m, _) => format!("{} {}", part(h, w.unit_h), part(m, w.unit_m)),
+        (d, 0, ..) => part(d, w.unit_d),
+        (d, h, ..) => format!("{} {}", part(d, w.unit_d), part(h, w.unit_h)),
+    }
+}
+
+/// A sentence with its gaps filled.
+pub fn fill(sentence: &str, gaps: &[(&str, &str)]) -> String {
+    gaps.iter().fold(sentence.to_owned(), |text, (name, value)| {
+        text.replace(&format!("{{{name}}}"), value)
+    })
+}
+
+impl Words {
+    pub fn risk_word(&self, risk: &str) -> &'static str {
+        match risk {
+            "high" => self.risk_high,
+            "medium" => self.risk_medium,
+            "low" => self.risk_low,
+            _ => self.risk_none,
+        }
+    }
+
+    pub fn status_word(&self, status: &str) -> &'static str {
+        match status {
+            "running" => self.status_running,
+            "waiting" => self.status_waiting,
+            "completed" => self.status_completed,
+            "failed" => self.status_failed,
+            "cancelled" => self.status_cancelled,
+            _ => self.status_pending,
+        }
+    }
+
+    /// Of a cell in the matrix of tools.
+    pub fn sign_word(&self, sign: &str) -> &'static str {
+        match sign {
+            "yes" => self.sign_yes,
+            "ask" => self.sign_ask,
+            "human" => self.sign_human,
+            _ => self.sign_no,
+        }
+    }
+
+    /// Of a cell in the matrix of mail.
+    pub fn mail_word(&self, sign: &str) -> &'static str {
+        match sign {
+            "yes" => self.mail_yes,
+            "ask" => self.mail_ask,
+            _ => self.mail_no,
+        }
+    }
+
+    /// Of a memory.
+    pub fn kind_word(&self, kind: &str) -> &'static str {
+        match kind {
+            "core" => self.kind_core,
+            "episodic" => self.kind_episodic,
+            _ => self.kind_archival,
+        }
+    }
+
+    /// Of a question, or of a call that asks nothing.
+    pub fn state_word(&self, state: &str) -> &'static str {
+        match state {
+            "granted" => self.state_granted,
+            "denied" => self.state_denied,
+            "expired" => self.state_expired,
+            "cancelled" => self.state_cancelled,
+            "allowed" => self.state_allowed,
+            "refused" => self.state_refused,
+            _ => self.state_pending,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Words that are the same in both.
+    const SAME: &[&str] = &[];
+
+    fn gaps(text: &str) -> Vec<&str> {
+        let mut gaps: Vec<&str> =
+            text.split('{').skip(1).filter_map(|it| it.split_once('}').map(|it| it.0)).collect();
+        gaps.sort_unstable();
+        gaps
+    }
+
+    #[test]
+    fn both_languages_say_everything_with_the_same_gaps() {
+        for (name, en, zh) in ALL {
+            assert!(!en.is_empty() && !zh.is_empty(), "{name}");
+            assert_eq!(gaps(en), gaps(zh), "{name}");
+            let chinese = zh.chars().any(|it| ('\u{4e00}'..='\u{9fff}').contains(&it));
+            assert!(chinese || SAME.contains(name), "{name} is not translated: {zh}");
+            assert!(en.is_ascii() || en.contains(['…', '·', '’', '→']), "{name}: {en}");
+        }
+    }
+
+    #[test]
+    fn a_span_is_said_in_at_most_two_units() {
+        let at = |seconds| Timestamp::from_second(seconds).unwrap();
+        let said = |seconds| span(&EN, at(0), at(seconds));
+        assert_eq!(
+            [0, 9, 72, 600, 4000, 90_000].map(said),
+            ["a moment", "9 s", "1 min 12 s", "10 min", "1 h 6 min", "1 d 1 h",]
+        );
+        assert_eq!(said(-5), "a moment");
+        assert_eq!(span(&ZH, at(0), at(4000)), "1 小时 6 分钟");
+    }
+}

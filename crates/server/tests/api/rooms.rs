@@ -1,0 +1,214 @@
+//! The other rooms of the console: each shows what the JSON routes know, and changes things
+//! through them.
+
+use serde_json::json;
+
+use crate::console::Browser;
+use crate::house::{House, On, on_both};
+
+on_both! {
+    a_trace_says_why_a_call_was_refused_and_for_whom_a_run_waits;
+    a_thread_is_begun_and_gone_on_with;
+    a_run_is_steered_from_its_page;
+    what_is_remembered_and_ruled_can_be_taken_back;
+    a_token_is_shown_once_and_only_operators_make_one;
+    a_cell_of_the_organisation_says_what_rules_it;
+    the_audit_is_read_and_checked;
+    what_is_somebody_elses_is_not_there;
+    who_looks_is_told_when_something_waits;
+}
+
+async fn a_trace_says_why_a_call_was_refused_and_for_whom_a_run_waits(on: On) {
+    let house = House::open(on).await;
+    let (lin, browser) = (house.lin().await, Browser::of(&house.server, "lin").await);
+    let batch = json!([[["burn", {"to": "<i>"}]], [["pay", {"to": "b"}]]]);
+    let (run, asked) = lin.asking("pa", batch).await;
+    let page = browser.get(&format!("/runs/{run}")).await.text;
+    for part in [
+        "PERMISSION_DENIED",
+        "capabilities.arson",
+        "policy.yaml:",
+        "waits for a person",
+        "class=\"person\"",
+        "&lt;i&gt;",
+        &format!("/inbox/{}", asked[0]["id"].as_str().unwrap()),
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(!page.contains("<i>"));
+    let list = browser.get("/runs?status=waiting").await.text;
+    assert!(list.contains(&run), "{list}");
+    assert!(!browser.get("/runs?status=completed").await.text.contains(&run));
+    house.close().await;
+}
+
+async fn a_thread_is_begun_and_gone_on_with(on: On) {
+    let house = House::open(on).await;
+    let (lin, browser) = (house.lin().await, Browser::of(&house.server, "lin").await);
+    let home = browser.get("/").await;
+    assert_eq!((home.status, home.header("location")), (303, "/chat"));
+    let script = json!([[["pay", {"to": "a"}]]]).to_string();
+    let begun = browser.fill("/chat", "/chat", &[("to", "agent:pa"), ("text", &script)]).await;
+    assert_eq!(begun.status, 303, "{begun:?}");
+    let thread = begun.header("location").to_owned();
+    let run = lin.get("/api/runs").await.json()["items"][0]["id"].as_str().unwrap().to_owned();
+    lin.until(&run, "waiting").await;
+    let page = browser.get(&thread).await.text;
+    // Of high risk: it is decided where it is read in full.
+    assert!(page.contains("class=\"card\"") && !page.contains("name=\"confirmed\""), "{page}");
+    let spoken = browser.fill(&thread, &thread, &[("text", "be **quick** <b>")]).await;
+    assert_eq!((spoken.status, spoken.header("location")), (303, &*thread), "{spoken:?}");
+    let asked = lin.asked(&run).await;
+    lin.grant(&asked[0]).await;
+    lin.until(&run, "completed").await;
+    let page = browser.get(&thread).await.text;
+    assert!(page.contains("done be <strong>quick</strong> &lt;b&gt;"), "{page}");
+    // What is said after the end begins the next run of the same thread.
+    assert_eq!(browser.fill(&thread, &thread, &[("text", "[]")]).await.status, 303);
+    let runs = lin.get("/api/runs").await.json();
+    let keys: Vec<_> =
+        runs["items"].as_array().unwrap().iter().map(|it| &it["session_key"]).collect();
+    assert!(keys.len() == 2 && keys[0] == keys[1], "{runs}");
+    assert_eq!(
+        browser.fill("/chat", "/chat", &[("to", "agent:nobody"), ("text", "x")]).await.status,
+        400
+    );
+    house.close().await;
+}
+
+async fn a_run_is_steered_from_its_page(on: On) {
+    let house = House::open(on).await;
+    let (lin, browser) = (house.lin().await, Browser::of(&house.server, "lin").await);
+    let (run, _) = lin.asking("pa", json!([[["pay", {"to": "a"}]]])).await;
+    let (page, act) = (format!("/runs/{run}"), format!("/runs/{run}/act"));
+    let spoken = [("act", "speak"), ("text", "hurry")];
+    assert_eq!(browser.fill(&page, &act, &spoken).await.status, 303);
+    assert!(lin.kinds(&run).await.contains(&"message.user".to_owned()));
+    assert_eq!(browser.fill(&page, &act, &[("act", "explode")]).await.status, 404);
+    assert_eq!(browser.fill(&page, &act, &[("act", "cancel")]).await.status, 303);
+    lin.until(&run, "cancelled").await;
+    assert!(!browser.get(&page).await.text.contains("value=\"cancel\""));
+    assert_eq!(house.ledger(), [""; 0]);
+    house.close().await;
+}
+
+async fn what_is_remembered_and_ruled_can_be_taken_back(on: On) {
+    let house = House::open(on).await;
+    let (lin, browser) = (house.lin().await, Browser::of(&house.server, "lin").await);
+    house.change("", "tools: {note: require_approval}\n").await;
+    let (run, asked) = lin.asking("pa", json!([[["note", {"to": "a"}]]])).await;
+    let page = format!("/inbox/{}", asked[0]["id"].as_str().unwrap());
+    let remember = [("decision", "grant"), ("remember", "agent"), ("expires_after", "1h")];
+    assert_eq!(browser.fill(&page, &format!("{page}/decide"), &remember).await.status, 303);
+    lin.until(&run, "completed").await;
+    let rule = lin.get("/api/rules").await.json()["items"][0]["id"].as_str().unwrap().to_owned();
+    let revoke = format!("/rules/{rule}/revoke");
+    assert_eq!(browser.fill("/rules", &revoke, &[]).await.status, 303);
+    assert!(!lin.get("/api/rules").await.json()["items"][0]["revoked_at"].is_null());
+    let wish = json!({"content": "Short, please.", "type": "core", "scope": {"user": "lin"}});
+    let kept = lin.post("/api/memories", &wish).await.json();
+    let forget = format!("/memory/{}/forget", kept["id"].as_str().unwrap());
+    assert!(browser.get("/memory?q=short").await.text.contains("Short, please."));
+    assert_eq!(browser.fill("/memory", &forget, &[]).await.status, 303);
+    assert!(!browser.get("/memory").await.text.contains("Short, please."));
+    house.close().await;
+}
+
+async fn a_token_is_shown_once_and_only_operators_make_one(on: On) {
+    let house = House::open(on).await;
+    let mut boss = Browser::at(&house.server);
+    boss.sign_in(&house.server.running.local_token).await;
+    let wanted = [("kind", "human"), ("name", "mei")];
+    let made = boss.fill("/settings", "/settings/tokens", &wanted).await;
+    assert_eq!(made.status, 200);
+    let secret = made.text.split("chy_").nth(1).unwrap().split('<').next().unwrap().to_owned();
+    assert!(!boss.get("/settings").await.text.contains(&secret));
+    let mut mei = Browser::at(&house.server);
+    assert_eq!(mei.sign_in(&format!("chy_{secret}")).await.status, 303);
+    let page = mei.get("/settings").await.text;
+    assert!(!page.contains("/settings/tokens"), "{page}");
+    let csrf = page.split("name=\"csrf\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    let forbidden = [("csrf", csrf), ("kind", "human"), ("name", "x"), ("operator", "yes")];
+    assert_eq!(mei.post("/settings/tokens", &forbidden).await.status, 403);
+    assert_eq!(mei.get("/audit/verify").await.status, 403);
+    house.close().await;
+}
+
+async fn a_cell_of_the_organisation_says_what_rules_it(on: On) {
+    let house = House::open(on).await;
+    let browser = Browser::of(&house.server, "lin").await;
+    let page = browser.get("/org?agent=narrow&tool=deploy").await.text;
+    for part in ["id=\"cell\"", "roles.yaml:", "ruling deny", "<svg class=\"chart\"", "Payroll"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(browser.get("/org?from=board&to=pa").await.text.contains("id=\"cell\""));
+    let odd = browser.get("/org?agent=%3Cscript%3E&tool=%3Cscript%3E").await;
+    assert!(odd.status == 200 && !odd.text.contains("<script>"), "{odd:?}");
+    house.close().await;
+}
+
+async fn the_audit_is_read_and_checked(on: On) {
+    let house = House::open(on).await;
+    let (lin, browser) = (house.lin().await, Browser::of(&house.server, "lin").await);
+    let run = lin.script("pa", json!([[["burn", {"to": "c"}]]])).await;
+    lin.until(&run, "completed").await;
+    let denied = lin.get("/api/audit?ruling=deny").await.json();
+    let entry = denied["items"][0]["id"].as_str().unwrap().to_owned();
+    let list = browser.get("/audit?ruling=deny&agent=&tool=").await.text;
+    assert!(list.contains(&entry), "{list}");
+    let page = browser.get(&format!("/audit/{entry}")).await.text;
+    assert!(
+        page.contains("capabilities.arson") && page.contains("/org?agent=pa&#38;tool=burn"),
+        "{page}"
+    );
+    let export = browser.get("/audit/export?ruling=deny").await;
+    assert_eq!(export.header("content-type"), "application/x-ndjson");
+    assert!(export.text.contains(&entry));
+    assert_eq!(browser.get("/audit?ruling=perhaps").await.status, 400);
+    let mut boss = Browser::at(&house.server);
+    boss.sign_in(&house.server.running.local_token).await;
+    assert!(boss.get("/audit/verify").await.text.contains("The chain holds."));
+    house.close().await;
+}
+
+async fn what_is_somebody_elses_is_not_there(on: On) {
+    let house = House::open(on).await;
+    let lin = house.lin().await;
+    let (run, asked) = lin.asking("pa", json!([[["pay", {"to": "a"}]]])).await;
+    let mei = Browser::of(&house.server, "mei").await;
+    for path in [format!("/runs/{run}"), format!("/inbox/{}", asked[0]["id"].as_str().unwrap())] {
+        assert_eq!(mei.get(&path).await.status, 404, "{path}");
+    }
+    assert!(!mei.get("/inbox").await.text.contains("pay"));
+    assert!(!mei.get("/runs").await.text.contains(&run));
+    let csrf = mei.get("/inbox").await.text;
+    let csrf = csrf.split("name=\"csrf\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    let act = [("csrf", csrf), ("act", "cancel")];
+    assert_eq!(mei.post(&format!("/runs/{run}/act"), &act).await.status, 404);
+    assert_eq!(lin.get(&format!("/api/runs/{run}")).await.json()["status"], "waiting");
+    house.close().await;
+}
+
+async fn who_looks_is_told_when_something_waits(on: On) {
+    let house = House::open(on).await;
+    let (lin, browser) = (house.lin().await, Browser::of(&house.server, "lin").await);
+    let stream = browser.request(reqwest::Method::GET, "/ui/events?watch=inbox");
+    let mut stream = stream.send().await.unwrap();
+    assert_eq!(stream.status(), 200);
+    let mut heard = String::new();
+    let mut until = async |wanted: &str| {
+        while !heard.contains(wanted) {
+            let chunk = tokio::time::timeout(std::time::Duration::from_secs(20), stream.chunk());
+            let chunk = chunk.await.unwrap().unwrap().unwrap();
+            heard.push_str(&String::from_utf8_lossy(&chunk));
+        }
+    };
+    until("event: stale\ndata: 0").await;
+    let (_, asked) = lin.asking("pa", json!([[["pay", {"to": "a"}]]])).await;
+    until("event: stale\ndata: 1").await;
+    lin.deny(&asked[0]).await;
+    until("data: 1\n\nevent: stale\ndata: 0").await;
+    // Strangers hear nothing.
+    assert_ne!(Browser::at(&house.server).get("/ui/events").await.status, 200);
+    house.close().await;
+}
