@@ -4,6 +4,7 @@ mod escalation;
 mod isolation;
 mod layer;
 mod mail;
+mod mcp;
 mod memory;
 mod model;
 mod permissions;
@@ -24,6 +25,7 @@ pub use escalation::EscalationConfig;
 pub use isolation::{IsolationConfig, IsolationMode};
 pub use layer::{ConfigError, Layers, Origin, load};
 pub use mail::MailConfig;
+pub use mcp::{McpConfig, OnAsk};
 pub use memory::{EmbeddingsConfig, MemoryConfig};
 pub use model::{ModelConfig, Provider, build_models, describe_models};
 pub use permissions::PermissionsConfig;
@@ -56,6 +58,7 @@ pub struct Config {
     pub escalation: EscalationConfig,
     pub audit: AuditConfig,
     pub mail: MailConfig,
+    pub mcp: McpConfig,
     pub memory: MemoryConfig,
     pub isolation: IsolationConfig,
     pub models: BTreeMap<String, ModelConfig>,
@@ -136,6 +139,7 @@ impl Default for Config {
             escalation: EscalationConfig::default(),
             audit: AuditConfig::default(),
             mail: MailConfig::default(),
+            mcp: McpConfig::default(),
             memory: MemoryConfig::default(),
             isolation: IsolationConfig::default(),
             models: BTreeMap::new(),

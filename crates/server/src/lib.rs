@@ -10,6 +10,7 @@ pub mod config;
 mod document;
 pub mod error;
 mod extract;
+mod mcp;
 mod metrics;
 pub mod organisation;
 mod paging;

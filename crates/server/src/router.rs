@@ -18,6 +18,7 @@ use crate::answer;
 use crate::config::PermissionsConfig;
 use crate::document::{self, Document};
 use crate::error::ApiError;
+use crate::mcp;
 use crate::metrics::Metrics;
 use crate::organisation::Organisation;
 use crate::routes::{
@@ -35,6 +36,8 @@ pub struct App {
     pub mailroom: Mailroom,
     /// On which terms people are asked.
     pub permissions: PermissionsConfig,
+    /// On which terms agents outside call tools.
+    pub mcp: mcp::Terms,
     pub metrics: Metrics,
     /// Fires when the server stops: open streams end then.
     pub stop: CancellationToken,
@@ -44,6 +47,7 @@ pub struct App {
 /// Everything that is served.
 pub fn router(app: App) -> Router {
     let limit = app.body_bytes;
+    let mcp = mcp::door(&app);
     let (router, document) = OpenApiRouter::with_openapi(Document::openapi())
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
@@ -98,6 +102,7 @@ pub fn router(app: App) -> Router {
         .split_for_parts();
     router
         .merge(document::page(document))
+        .route("/mcp", mcp)
         .fallback(async || ApiError::NoRoute)
         .method_not_allowed_fallback(async |request: Request| {
             ApiError::Method(request.method().to_string())

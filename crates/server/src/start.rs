@@ -151,6 +151,7 @@ pub async fn start(
         organisation,
         mailroom,
         permissions: config.permissions.clone(),
+        mcp: config.mcp_terms(address, url(address)),
         metrics: Metrics::install(),
         stop: stop.clone(),
         body_bytes: config.limits.body_bytes,

@@ -113,6 +113,7 @@ pub fn created(input: &str) -> Created {
         org_version: 0,
         contract: None,
         mails: vec![],
+        call: None,
     }
 }
 

@@ -260,6 +260,7 @@ fn created(app: &App, caller: &Caller, body: &CreateRun) -> Result<Created> {
         org_version: authority.org().version,
         contract: None,
         mails: Vec::new(),
+        call: None,
     })
 }
 
