@@ -3,6 +3,7 @@
 //! are added with a default and never renamed.
 
 mod child;
+mod created;
 mod recall;
 mod room;
 
@@ -12,13 +13,11 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::id::{
-    AgentId, CallId, ContractId, GroupId, MailId, MessageId, PermissionId, ProjectId, RoleId,
-    RuleId, RunId, SessionKey, UserId, WaitKey,
-};
-use crate::policy::{Bounds, Reason, Risk, Ruling};
+use crate::id::{AgentId, CallId, MessageId, PermissionId, RuleId, UserId, WaitKey};
+use crate::policy::{Reason, Risk, Ruling};
 
 pub use child::{Ancestor, ChildEnded, ChildSpawned, Spoken};
+pub use created::Created;
 pub use recall::{MemoryRecalled, Recalled};
 pub use room::{
     Concluded, Member, PauseAsked, Paused, Room, TurnBegan, TurnEnded, Unpaused, WrapUpAsked,
@@ -144,45 +143,6 @@ pub enum Actor {
     Service(String),
     Agent(AgentId),
     System,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Created {
-    pub org: String,
-    pub agent: AgentId,
-    pub role: RoleId,
-    pub user: UserId,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub project: Option<ProjectId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub group: Option<GroupId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session_key: Option<SessionKey>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent: Option<RunId>,
-    /// The runs above, from the one that a person started down to the parent.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ancestors: Vec<Ancestor>,
-    /// Of a group's run: who speaks in it, as the group was when it was made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub room: Option<Arc<Room>>,
-    /// What the person had said themselves above, for rules that ask for it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub persons_words: Vec<String>,
-    /// `None`: a run that a person started without limits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delegated: Option<Bounds>,
-    pub input: String,
-    pub by: Actor,
-    /// The version of the organisation that it was created under.
-    #[serde(default)]
-    pub org_version: u64,
-    /// The contract that it works under; absent: all that its agent holds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub contract: Option<ContractId>,
-    /// The mails that it is to answer.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub mails: Vec<MailId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -143,6 +143,7 @@ fn the_tiers_are_those_of_the_design() {
         org_version: 0,
         contract: None,
         mails: vec![],
+        call: None,
     };
     assert_eq!(
         written(&Party::of_run(&created).run_search(None)),
@@ -268,5 +269,6 @@ fn created() -> impl Strategy<Value = Created> {
             org_version: 0,
             contract: None,
             mails: vec![],
+            call: None,
         })
 }

@@ -104,6 +104,14 @@ impl Context {
         &self.messages
     }
 
+    /// What became of a call, once it has ended.
+    pub fn result_of(&self, call: &CallId) -> Option<&CallResult> {
+        self.messages.iter().rev().find_map(|it| match it {
+            Message::Tool { call: of, result } if of == call => Some(result),
+            _ => None,
+        })
+    }
+
     /// Follows the log by one event.
     pub fn follow(&mut self, event: &Event) {
         if let Event::UserSpoke(it) = event

@@ -124,6 +124,7 @@ pub async fn spawn(
             org_version: authority.org().version,
             contract: created.contract.clone(),
             mails: Vec::new(),
+            call: None,
         },
     )
 }

@@ -273,5 +273,6 @@ fn created(org: &Org, handed: &Handed) -> Option<Created> {
         org_version: org.version,
         contract: contract.and_then(|it| it.contract_ref.clone()),
         mails: handed.ids().cloned().collect(),
+        call: None,
     })
 }

@@ -5,6 +5,7 @@
 //! has ended is durable before its worker turns to another. Everything in between shares the
 //! next commit.
 
+mod relay;
 mod speak;
 
 use std::sync::Arc;
@@ -92,7 +93,10 @@ pub async fn drive(
                 }
             }
             Run::Running(_) if journal.history()?.pauses() => journal.record(Paused {}),
-            Run::Running(Work::Generate) => speak::take_turn(parts, &mut journal, reins).await,
+            Run::Running(Work::Generate) => match journal.context().created().call.clone() {
+                Some(call) => relay::relay(parts, &mut journal, &call).await,
+                None => speak::take_turn(parts, &mut journal, reins).await,
+            },
             Run::Running(Work::Execute(batch)) => match batch.next() {
                 None => {
                     let message = batch.message();
@@ -155,6 +159,10 @@ pub async fn drive(
 async fn begin(parts: &Parts, journal: &mut Journal<'_>) -> Result<(), JournalError> {
     let created = journal.context().created().clone();
     journal.record(Started {})?;
+    // What is remembered is for a model to read.
+    if created.call.is_some() {
+        return Ok(());
+    }
     let (authority, embeddings) = (parts.authority.get(), parts.embeddings.as_deref());
     recall(journal, &authority, embeddings, &created, &created.agent).await
 }

@@ -29,6 +29,13 @@ pub struct Caller {
 #[derive(Debug, Clone)]
 pub struct Operator(pub Caller);
 
+/// An agent that calls from outside, with a token of its own.
+#[derive(Debug, Clone)]
+pub struct Outsider {
+    pub agent: AgentId,
+    pub caller: Caller,
+}
+
 /// Whose mail somebody sends, and for whom.
 #[derive(Debug, Clone)]
 pub struct Writer {
@@ -65,6 +72,28 @@ impl FromRequestParts<App> for Operator {
         } else {
             Err(ApiError::Forbidden("this is for operators".to_owned()))
         }
+    }
+}
+
+impl FromRequestParts<App> for Outsider {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Outsider> {
+        let caller = Caller::from_request_parts(parts, app).await?;
+        match caller.actor() {
+            Actor::Agent(agent) => Ok(Outsider { agent, caller }),
+            Actor::User(_) | Actor::Service(_) | Actor::System => Err(ApiError::Forbidden(
+                "this is for agents: it takes a token of kind `agent`, which acts as one"
+                    .to_owned(),
+            )),
+        }
+    }
+}
+
+impl Outsider {
+    /// Whose its runs are. No person is behind them, whatever the agent is called.
+    pub fn user(&self) -> UserId {
+        UserId(format!("agent:{}", self.agent))
     }
 }
 

@@ -4,6 +4,7 @@ mod escalation;
 mod isolation;
 mod layer;
 mod mail;
+mod mcp;
 mod memory;
 mod model;
 mod openai;
@@ -27,6 +28,7 @@ pub use escalation::EscalationConfig;
 pub use isolation::{IsolationConfig, IsolationMode};
 pub use layer::{ConfigError, Layers, Origin, load};
 pub use mail::MailConfig;
+pub use mcp::{McpConfig, OnAsk};
 pub use memory::{EmbeddingsConfig, MemoryConfig};
 pub use model::{ModelConfig, Provider, build_model, build_models, describe_models};
 pub use openai::OpenAiConfig;
@@ -62,6 +64,7 @@ pub struct Config {
     pub escalation: EscalationConfig,
     pub audit: AuditConfig,
     pub mail: MailConfig,
+    pub mcp: McpConfig,
     pub memory: MemoryConfig,
     pub isolation: IsolationConfig,
     pub openai: OpenAiConfig,
@@ -147,6 +150,7 @@ impl Default for Config {
             escalation: EscalationConfig::default(),
             audit: AuditConfig::default(),
             mail: MailConfig::default(),
+            mcp: McpConfig::default(),
             memory: MemoryConfig::default(),
             isolation: IsolationConfig::default(),
             openai: OpenAiConfig::default(),

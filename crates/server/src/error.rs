@@ -52,6 +52,9 @@ pub enum ApiError {
     /// What a layer below said without a word of ours.
     #[error("the request cannot be read")]
     Unreadable(StatusCode),
+    /// What the layer of a protocol said, in its own words.
+    #[error("{detail}")]
+    Protocol { status: StatusCode, detail: String },
     /// Why is in the log, not on the wire.
     #[error("the store is not available just now")]
     Unavailable(String),
@@ -85,6 +88,7 @@ impl ApiError {
             ApiError::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
             ApiError::Slow => (StatusCode::REQUEST_TIMEOUT, "too_slow"),
             ApiError::Unreadable(status) => (*status, "unreadable"),
+            ApiError::Protocol { status, .. } => (*status, "protocol"),
             ApiError::Unavailable(_) | ApiError::DiskFull => {
                 (StatusCode::SERVICE_UNAVAILABLE, "unavailable")
             }
@@ -122,15 +126,22 @@ impl ApiError {
     }
 }
 
-impl IntoResponse for ApiError {
-    fn into_response(self) -> Response {
-        match &self {
+impl ApiError {
+    /// What is not on the wire is in the log.
+    pub fn log(&self) {
+        match self {
             ApiError::Internal(detail) => tracing::error!(detail, "A request failed: {detail}"),
             ApiError::Unavailable(detail) => {
                 tracing::warn!(detail, "A request met no store: {detail}");
             }
             _ => {}
         }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        self.log();
         let (status, _) = self.status_and_code();
         // A client in the middle of a body that nobody reads would ask again over its middle.
         let unread = matches!(self, ApiError::TooLarge(_) | ApiError::Slow);
@@ -178,7 +189,10 @@ pub async fn as_problem(response: Response) -> Response {
     let ours = response
         .headers()
         .get(header::CONTENT_TYPE)
-        .is_some_and(|it| it.as_bytes() == b"application/problem+json");
+        // JSON-RPC has errors of its own.
+        .is_some_and(|it| {
+            [&b"application/problem+json"[..], b"application/json"].contains(&it.as_bytes())
+        });
     if !is_error || ours {
         return response;
     }

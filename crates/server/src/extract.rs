@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::body::Bytes;
+use axum::body::{Body as Bytestream, Bytes, to_bytes};
 use axum::extract::{FromRequest, FromRequestParts, Query, Request, rejection::BytesRejection};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
@@ -42,6 +42,13 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
         reader.end().map_err(|it| bad_request(format!("the body is not one JSON value: {it}")))?;
         Ok(Body(value))
     }
+}
+
+/// The bytes of a body that another layer reads.
+pub async fn whole(body: Bytestream, limit: usize) -> Result<Bytes> {
+    let read = tokio::time::timeout(BODY, to_bytes(body, limit)).await;
+    // What else than its length can be wrong is that the client has gone.
+    read.map_err(|_| ApiError::Slow)?.map_err(|_| ApiError::TooLarge(limit))
 }
 
 /// A query string.

@@ -11,6 +11,7 @@ mod console;
 mod document;
 pub mod error;
 mod extract;
+mod mcp;
 mod metrics;
 pub mod organisation;
 mod paging;

@@ -23,6 +23,7 @@ use crate::config::PermissionsConfig;
 use crate::console::{self, About};
 use crate::document::{self, Document};
 use crate::error::ApiError;
+use crate::mcp;
 use crate::metrics::Metrics;
 use crate::organisation::Organisation;
 use crate::routes::{
@@ -45,6 +46,8 @@ pub struct App {
     pub pause_hold: Duration,
     /// Where people reach this server.
     pub public_url: String,
+    /// On which terms agents outside call tools.
+    pub mcp: mcp::Terms,
     pub metrics: Metrics,
     /// What this server is, for people to read.
     pub about: Arc<About>,
@@ -56,6 +59,7 @@ pub struct App {
 /// Everything that is served.
 pub fn router(app: App) -> Router {
     let limit = app.body_bytes;
+    let mcp = mcp::door(&app);
     let (router, document) = OpenApiRouter::with_openapi(Document::openapi())
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
@@ -112,6 +116,7 @@ pub fn router(app: App) -> Router {
         .merge(document::page(document))
         .merge(openai::router())
         .merge(console::router())
+        .route("/mcp", mcp)
         .fallback(async |request: Request| {
             console::absent(&request).unwrap_or_else(|| ApiError::NoRoute.into_response())
         })

@@ -162,6 +162,7 @@ pub async fn start(
         models,
         pause_hold: config.openai.pause_hold(),
         public_url: config.public_url.clone().unwrap_or_else(|| url(address)),
+        mcp: config.mcp_terms(address, url(address)),
         metrics: Metrics::install(),
         about: Arc::new(About::of(config, &isolation)),
         stop: stop.clone(),

@@ -11,6 +11,7 @@ use chancery_domain::id::RunId;
 use chancery_store::Changed;
 use futures_util::stream::{self, Stream};
 use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
 
 use crate::error::{ApiError, Result};
 use crate::extract::bad_request;
@@ -97,18 +98,27 @@ impl Follower {
         if self.ended {
             return;
         }
-        let look = tokio::time::sleep(LOOK);
-        tokio::pin!(look);
-        loop {
-            tokio::select! {
-                changed = self.changes.recv() => match changed {
-                    Ok(Changed::Driven(run) | Changed::Outside(run)) if run != self.run => {}
-                    Err(broadcast::error::RecvError::Closed) => return (&mut look).await,
-                    _ => return,
-                },
-                () = &mut look => return,
-                () = self.app.stop.cancelled() => return,
-            }
+        changed(&mut self.changes, self.run, &self.app.stop).await;
+    }
+}
+
+/// Returns when a run may have changed, or when it is time to look without a hint.
+pub async fn changed(
+    changes: &mut broadcast::Receiver<Changed>,
+    run: RunId,
+    stop: &CancellationToken,
+) {
+    let look = tokio::time::sleep(LOOK);
+    tokio::pin!(look);
+    loop {
+        tokio::select! {
+            changed = changes.recv() => match changed {
+                Ok(Changed::Driven(other) | Changed::Outside(other)) if other != run => {}
+                Err(broadcast::error::RecvError::Closed) => return (&mut look).await,
+                _ => return,
+            },
+            () = &mut look => return,
+            () = stop.cancelled() => return,
         }
     }
 }

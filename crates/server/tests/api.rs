@@ -50,6 +50,8 @@ mod machine;
 mod mail;
 #[path = "api/mailroom.rs"]
 mod mailroom;
+#[path = "api/mcp.rs"]
+mod mcp;
 #[path = "api/memories.rs"]
 mod memories;
 #[path = "api/openai.rs"]

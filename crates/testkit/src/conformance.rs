@@ -114,6 +114,7 @@ pub fn created(input: &str) -> Created {
         org_version: 0,
         contract: None,
         mails: vec![],
+        call: None,
     }
 }
 

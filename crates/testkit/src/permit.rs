@@ -29,6 +29,7 @@ pub fn created(agent: &str, user: &str) -> Created {
         org_version: 0,
         contract: None,
         mails: vec![],
+        call: None,
     }
 }
 

@@ -31,6 +31,8 @@ const HOMES: &[Home] = &[
     Home { dependency: "tokio-postgres", at: &["store", "testkit"] },
     Home { dependency: "deadpool-postgres", at: &["store"] },
     Home { dependency: "axum", at: &["server", "testkit"] },
+    // As a client in `runtime`, as a server in `server`: each in one module.
+    Home { dependency: "rmcp", at: &["runtime", "server"] },
     Home { dependency: "reqwest", at: &["runtime", "cli", "api"] },
     Home { dependency: "anyhow", at: &["cli", "xtask"] },
 ];

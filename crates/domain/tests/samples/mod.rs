@@ -46,6 +46,7 @@ pub fn created() -> Created {
         org_version: 0,
         contract: None,
         mails: vec![],
+        call: None,
     }
 }
 

@@ -34,6 +34,7 @@ pub(super) fn spans(run: RunId, events: &[Recorded]) -> Vec<Span> {
         trace: hex(created.ancestors.first().map_or(run, |it| it.run).0.as_bytes()),
         agent: created.agent.to_string(),
         ended: last.at,
+        outside: created.call.is_some(),
         spans: Vec::new(),
     };
     story.whole(created, first.at, &last.event, events);
@@ -51,6 +52,8 @@ struct Story {
     /// Who has the floor.
     agent: String,
     ended: Timestamp,
+    /// An agent outside made the call: no model was asked.
+    outside: bool,
     spans: Vec<Span>,
 }
 
@@ -138,6 +141,9 @@ impl Story {
     }
 
     fn chat(&mut self, it: &Recorded, before: Timestamp, model: &str, usage: Usage) {
+        if self.outside {
+            return;
+        }
         let attributes = vec![
             ("gen_ai.operation.name", json!("chat")),
             ("gen_ai.request.model", json!(model)),

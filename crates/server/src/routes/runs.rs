@@ -274,6 +274,7 @@ fn created(app: &App, caller: &Caller, body: &CreateRun) -> Result<Created> {
         org_version: authority.org().version,
         contract: None,
         mails: Vec::new(),
+        call: None,
     })
 }
 

@@ -40,6 +40,7 @@ pub async fn a_row_says_all_that_the_run_was_made_with(home: &Home) {
             org_version: 0,
             contract: None,
             mails: vec![],
+            call: None,
         };
         assert_eq!(back, created);
     }

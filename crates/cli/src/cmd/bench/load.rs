@@ -152,6 +152,7 @@ async fn create(store: &Store, input: &str) -> anyhow::Result<RunId> {
         org_version: 0,
         contract: None,
         mails: Vec::new(),
+        call: None,
     };
     let mut history = History::create(id, created);
     if let Some(change) = history.change() {
