@@ -196,7 +196,7 @@ words! {
     person: "For", "为谁";
     when: "When", "时间";
     took: "Took", "用时";
-    tokens: "tokens", "令牌数";
+    tokens: "tokens", "词元";
     what: "What", "内容";
     timeline: "Timeline", "时间线";
     no_runs: "No runs yet.", "尚无运行。";

@@ -114,7 +114,9 @@ async fn unknown_ids_paths_methods_and_parameters_are_problems() {
         assert!(detail.chars().count() < 100, "{detail}");
     }
     operator.get("/api/runs/%ff").await.problem(400, "unreadable");
-    for path in ["/", "/api", "/api/nothing", "/api/runs/x/y", "/docs/nothing.js"] {
+    // The console is for people who are signed in, whatever token comes with the request.
+    operator.get("/").await.problem(401, "unauthenticated");
+    for path in ["/api", "/api/nothing", "/api/runs/x/y", "/docs/nothing.js"] {
         operator.get(path).await.problem(404, "not_found");
     }
     for (method, path, allow) in [

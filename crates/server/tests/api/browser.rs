@@ -130,8 +130,17 @@ impl Tab {
 }
 
 impl Drop for Tab {
+    /// A driver that is killed leaves its browser behind: it is told first.
     fn drop(&mut self) {
-        // It takes its browser with it.
+        use std::io::{Read as _, Write as _};
+        let (host, path) = self.session["http://".len()..].split_once('/').unwrap_or_default();
+        if let Ok(mut stream) = std::net::TcpStream::connect(host) {
+            let _ = stream.set_read_timeout(Some(Duration::from_secs(10)));
+            let request = format!("DELETE /{path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+            let _ = stream.write_all(request.as_bytes());
+            // The first byte of the answer comes when the browser has gone.
+            let _ = stream.read(&mut [0]);
+        }
         let _ = self.driver.kill();
         let _ = self.driver.wait();
     }
