@@ -30,11 +30,13 @@ pub struct DoorsArgs {
 struct Figure {
     what: String,
     p50_ms: f64,
-    p99_ms: f64,
+    p99_ms: Option<f64>,
     /// Of the door: p50 beyond that of the model itself.
     beyond_ms: Option<f64>,
     /// Of the door: p50 against that of the model itself.
     ratio: Option<f64>,
+    /// Of the door: how many raw commits that is. A run that answers is at least two.
+    commits: Option<f64>,
 }
 
 pub async fn run(global: &Global, args: &DoorsArgs) -> anyhow::Result<Outcome> {
@@ -49,13 +51,13 @@ pub async fn run(global: &Global, args: &DoorsArgs) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Done);
     }
     for it in &figures {
-        let beyond = it.beyond_ms.map(|it| format!("  {it:>6.2} ms beyond it"));
-        let ratio = it.ratio.map(|it| format!(", {it:.2} x"));
-        let (beyond, ratio) = (beyond.unwrap_or_default(), ratio.unwrap_or_default());
-        output::line(format_args!(
-            "{:<44} p50 {:>8.2} ms  p99 {:>8.2} ms{beyond}{ratio}",
-            it.what, it.p50_ms, it.p99_ms
-        ))?;
+        let p99 = it.p99_ms.map(|it| format!("  p99 {it:>8.2} ms")).unwrap_or_default();
+        let beyond = it.beyond_ms.zip(it.commits).map(|(beyond, commits)| {
+            format!("  {beyond:>6.2} ms beyond it: {commits:.1} raw commits")
+        });
+        let ratio = it.ratio.map(|it| format!("; {it:.2} x")).unwrap_or_default();
+        let (what, p50, beyond) = (&it.what, it.p50_ms, beyond.unwrap_or_default());
+        output::line(format_args!("{what:<44} p50 {p50:>8.2} ms{p99}{beyond}{ratio}"))?;
     }
     Ok(Outcome::Done)
 }
@@ -66,7 +68,9 @@ async fn measured(dir: &Path, args: &DoorsArgs) -> anyhow::Result<Vec<Figure>> {
     let raw =
         tokio::task::spawn_blocking(move || raw::sqlite_single(&raw_dir, raw::Shape::Row, time));
     let commit = raw.await??.p50;
-    let mut figures = vec![figure("a raw durable commit on SQLite".to_owned(), &[commit], None)];
+    let mut raw = figure("a raw durable commit on SQLite".to_owned(), &[commit], None);
+    raw.p99_ms = None;
+    let mut figures = vec![raw];
     for thinks in &args.thinks {
         let scenario = dir.join(format!("scenario-{thinks}.yaml"));
         std::fs::write(&scenario, format!("delay_ms: {thinks}\nfallback: an answer\n"))?;
@@ -76,8 +80,8 @@ async fn measured(dir: &Path, args: &DoorsArgs) -> anyhow::Result<Vec<Figure>> {
         figures.push(figure(named("the model itself"), &itself, None));
         let data = dir.join(format!("data-{thinks}"));
         let (whole, streamed) = through(&data, &scenario, args.completions).await?;
-        figures.push(figure(named("completion, whole"), &whole, Some(base)));
-        figures.push(figure(named("completion, streamed"), &streamed, Some(base)));
+        figures.push(figure(named("completion, whole"), &whole, Some((base, commit))));
+        figures.push(figure(named("completion, streamed"), &streamed, Some((base, commit))));
     }
     Ok(figures)
 }
@@ -148,16 +152,18 @@ fn p50(sorted: &[Duration]) -> Duration {
     sorted.get(sorted.len() / 2).copied().unwrap_or_default()
 }
 
-fn figure(what: String, sorted: &[Duration], base: Option<Duration>) -> Figure {
+/// A figure, beside the model itself and a raw commit.
+fn figure(what: String, sorted: &[Duration], beside: Option<(Duration, Duration)>) -> Figure {
     let ms = |it: Duration| it.as_secs_f64() * 1e3;
     let p99 = sorted.get(sorted.len() * 99 / 100).copied().unwrap_or_default();
-    let p50 = p50(sorted);
+    let (p50, base) = (p50(sorted), beside.map(|it| it.0));
     Figure {
         what,
         p50_ms: ms(p50),
-        p99_ms: ms(p99),
+        p99_ms: Some(ms(p99)),
         beyond_ms: base.map(|it| ms(p50) - ms(it)),
         // A model that thinks for no time at all is no measure.
         ratio: base.filter(|it| it.as_millis() > 0).map(|it| ms(p50) / ms(it)),
+        commits: beside.map(|(base, commit)| (ms(p50) - ms(base)) / ms(commit)),
     }
 }
