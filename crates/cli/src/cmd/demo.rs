@@ -93,9 +93,24 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
     story::print(&client, &run).await?;
 
     if !args.headless {
-        say(&format!("The server stays at {} until Ctrl-C.", server.url()))?;
+        // Questions for whoever looks on to answer themselves.
+        let (again, _) = begin(&client).await?;
         let data = scratch.dir.join("data");
-        say(&format!("Look around:  chancery --data {} run trace {}", data.display(), run.id))?;
+        say("")?;
+        say(&format!(
+            "The same goal once more ({}): this time its questions wait for you.",
+            again.id
+        ))?;
+        if let Some(link) = &server.invitation {
+            say(&format!("Console       {link}   (lets you in once)"))?;
+        }
+        say(&format!("Terminal      chancery --data {} approval watch", data.display()))?;
+        say(&format!("What happened chancery --data {} run trace {}", data.display(), run.id))?;
+        say(&format!(
+            "OpenAI style  {}/v1   MCP {}/mcp   until Ctrl-C",
+            server.url(),
+            server.url()
+        ))?;
         tokio::signal::ctrl_c().await?;
     }
     server.stop().await;
