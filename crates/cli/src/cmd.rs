@@ -12,6 +12,7 @@ pub mod contract;
 pub mod demo;
 pub mod doctor;
 pub mod mail;
+pub mod mcp;
 pub mod memory;
 pub mod org;
 pub mod policy;

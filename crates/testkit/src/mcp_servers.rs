@@ -14,6 +14,9 @@ const NPM: &[&str] = &[
     "@modelcontextprotocol/server-everything@2026.8.31",
 ];
 const PYPI: &[&str] = &["mcp-server-time==2026.10.19"];
+/// The official clients: what agents outside speak with.
+const SDK: &[&str] = &["mcp==2.3.0"];
+const INSPECTOR: &[&str] = &["@modelcontextprotocol/inspector@2.12.0"];
 /// Apart from the others, whose dependencies are not its own.
 const SCHEMATHESIS: &[&str] = &["schemathesis==4.32.5"];
 
@@ -54,12 +57,27 @@ pub fn schemathesis() -> Result<PathBuf, InstallError> {
     Ok(venv("schemathesis", SCHEMATHESIS)?.join("bin/schemathesis"))
 }
 
+/// A Python that has the official SDK.
+pub fn python_with_sdk() -> Result<PathBuf, InstallError> {
+    Ok(venv("sdk", SDK)?.join("bin/python"))
+}
+
+/// The command of the MCP Inspector, without its page.
+pub fn inspector() -> Result<Vec<String>, InstallError> {
+    let script = node("inspector", INSPECTOR)?.join(".bin/mcp-inspector");
+    Ok(vec![text(&script), "--cli".to_owned()])
+}
+
 fn npm() -> Result<PathBuf, InstallError> {
-    let dir = installed("npm", NPM, |dir| {
+    node("npm", NPM)
+}
+
+fn node(kind: &str, packages: &[&str]) -> Result<PathBuf, InstallError> {
+    let dir = installed(kind, packages, |dir| {
         let mut npm = program("npm");
         npm.args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"])
             .arg(dir)
-            .args(NPM);
+            .args(packages);
         run(npm, "Node.js 20 with npm")
     })?;
     Ok(dir.join("node_modules"))
