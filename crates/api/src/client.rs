@@ -2,6 +2,7 @@
 
 mod authority;
 mod mail;
+mod mcp;
 mod memory;
 
 use serde::Serialize;

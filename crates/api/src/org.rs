@@ -184,3 +184,12 @@ pub struct Tool {
     /// `built-in`, `command` or `mcp`
     pub kind: String,
 }
+
+/// `GET /api/mcp/servers`: a server that tools come from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct McpServer {
+    pub name: String,
+    /// `connected`, or `unreachable`: it is tried again, and why is in the log.
+    pub state: String,
+    pub tools: Vec<String>,
+}

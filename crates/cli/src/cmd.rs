@@ -13,6 +13,7 @@ pub mod contract;
 pub mod demo;
 pub mod doctor;
 pub mod mail;
+pub mod mcp;
 pub mod memory;
 pub mod model;
 pub mod org;

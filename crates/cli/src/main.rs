@@ -95,6 +95,9 @@ enum Command {
     Contract(cmd::contract::Command),
     /// Whether a mail would be delivered
     CanMail(cmd::can_mail::Args),
+    /// Tools for agents outside, and from servers outside
+    #[command(subcommand)]
+    Mcp(cmd::mcp::Command),
     /// What is remembered: list, search, show, forget, carry away
     #[command(subcommand)]
     Memory(cmd::memory::Command),
@@ -170,6 +173,7 @@ async fn command() -> ExitCode {
         Command::Mail(command) => cmd::mail::run(&global, command).await,
         Command::Contract(command) => cmd::contract::run(&global, command).await,
         Command::CanMail(args) => cmd::can_mail::run(&global, args).await,
+        Command::Mcp(command) => cmd::mcp::run(&global, command).await,
         Command::Memory(command) => cmd::memory::run(&global, command).await,
         Command::Org(command) => cmd::org::run(&global, command).await,
         Command::Model(command) => cmd::model::run(&global, command).await,

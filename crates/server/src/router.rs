@@ -87,6 +87,7 @@ pub fn router(app: App) -> Router {
         .routes(routes!(org::agents))
         .routes(routes!(org::groups))
         .routes(routes!(org::tools))
+        .routes(routes!(org::mcp_servers))
         .routes(routes!(authorize::authorize))
         .routes(routes!(memories::create, memories::list))
         .routes(routes!(memories::search))

@@ -15,6 +15,9 @@ const NPM: &[&str] = &[
     "@modelcontextprotocol/server-everything@2026.8.31",
 ];
 const PYPI: &[&str] = &["mcp-server-time==2026.10.19"];
+/// The official clients: what agents outside speak with.
+const SDK: &[&str] = &["mcp==2.3.0"];
+const INSPECTOR: &[&str] = &["@modelcontextprotocol/inspector@2.12.0"];
 /// Apart from the others, whose dependencies are not its own.
 const SCHEMATHESIS: &[&str] = &["schemathesis==4.32.5"];
 const OPENAI_PYTHON: &[&str] = &["openai==3.49.0"];
@@ -98,6 +101,17 @@ pub fn openai_node() -> Result<PathBuf, InstallError> {
 /// The script that looks for barriers in a page.
 pub fn axe() -> Result<PathBuf, InstallError> {
     Ok(modules("axe", AXE)?.join("axe-core/axe.min.js"))
+}
+
+/// A Python that has the official SDK.
+pub fn python_with_sdk() -> Result<PathBuf, InstallError> {
+    Ok(venv("sdk", SDK)?.join("bin/python"))
+}
+
+/// The command of the MCP Inspector, without its page.
+pub fn inspector() -> Result<Vec<String>, InstallError> {
+    let script = modules("inspector", INSPECTOR)?.join(".bin/mcp-inspector");
+    Ok(vec![text(&script), "--cli".to_owned()])
 }
 
 fn npm() -> Result<PathBuf, InstallError> {

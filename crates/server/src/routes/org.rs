@@ -2,7 +2,9 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use chancery_api::org::{Agent, Changed, Group, NewOrg, Org, Role, Tool, Version, VersionFiles};
+use chancery_api::org::{
+    Agent, Changed, Group, McpServer, NewOrg, Org, Role, Tool, Version, VersionFiles,
+};
 use chancery_api::{Page, Problems};
 use chancery_domain::event::Actor;
 use chancery_store::org::OrgSource;
@@ -142,6 +144,25 @@ pub async fn tools(State(app): State<App>, caller: Caller) -> Result<Json<Page<T
         .collect();
     items.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(whole(items))
+}
+
+/// The MCP servers that tools come from, and whether they have come.
+#[utoipa::path(get, path = "/api/mcp/servers", responses((status = 200, body = Page<McpServer>), Problems))]
+pub async fn mcp_servers(State(app): State<App>, caller: Caller) -> Result<Json<Page<McpServer>>> {
+    check_reader(&caller)?;
+    let authority = app.authority.get();
+    let (tools, state) = (authority.tools(), app.organisation.state());
+    let server = |name: &String| {
+        let prefix = format!("mcp__{name}__");
+        let away = tools.awaited().contains(&&*prefix);
+        let names = tools.specs().map(|it| it.name.clone());
+        McpServer {
+            name: name.clone(),
+            state: if away { "unreachable" } else { "connected" }.to_owned(),
+            tools: names.filter(|it| it.starts_with(&prefix)).collect(),
+        }
+    };
+    Ok(whole(state.loaded.tools.mcp.keys().map(server).collect()))
 }
 
 fn whole<T>(items: Vec<T>) -> Json<Page<T>> {
