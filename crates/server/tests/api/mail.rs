@@ -1,5 +1,6 @@
 //! Mail and contracts between the agents of the built-in organisation: seed 002, sections 2.2, 3
-//! and 4, on both databases.
+//! and 4, on both databases. Long, for those sections are one table of rules, and whoever checks
+//! it reads this from top to bottom beside them.
 
 use std::collections::BTreeMap;
 

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use super::pause::{self, Pause};
 use crate::error::{ApiError, Result};
 use crate::router::App;
+use crate::stream;
 
 /// Waking is a hint; this often a follower looks without one.
 const LOOK: Duration = Duration::from_secs(1);
@@ -165,18 +166,9 @@ impl Follow {
     }
 
     async fn wait(&mut self, patience: Duration) {
-        let look = tokio::time::sleep(patience);
-        tokio::pin!(look);
-        loop {
-            tokio::select! {
-                changed = self.changes.recv() => match changed {
-                    Ok(Changed::Driven(run) | Changed::Outside(run)) if run != self.run => {}
-                    Err(broadcast::error::RecvError::Closed) => return (&mut look).await,
-                    _ => return,
-                },
-                () = &mut look => return,
-                () = self.app.stop.cancelled() => return,
-            }
+        tokio::select! {
+            () = stream::changed(&mut self.changes, self.run, &self.app.stop) => {}
+            () = tokio::time::sleep(patience) => {}
         }
     }
 }
