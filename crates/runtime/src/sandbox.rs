@@ -6,6 +6,7 @@
 //! program, and the fork restricts itself before it starts it.
 
 mod calls;
+mod cgroup;
 mod establish;
 mod fence;
 mod filter;
@@ -35,6 +36,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock;
 use crate::tool::CallContext;
 
+pub use cgroup::Groups;
 pub use establish::Settings;
 pub use limits::Limits;
 pub use line::{End, Input, Launched, Line};
@@ -113,6 +115,8 @@ pub struct Launcher {
     pub line: Line,
     pub layers: Layers,
     pub users: Option<Users>,
+    /// Where they can be made.
+    pub groups: Option<Arc<Groups>>,
     /// What the operator lets every program read and run, beside the system's own.
     pub programs: Vec<PathBuf>,
     pub limits: Limits,
@@ -126,15 +130,23 @@ struct Order {
     directory: PathBuf,
     walls: Walls,
     user: Option<u32>,
+    group: Option<cgroup::Ticket>,
     /// A directory of its own, where it cannot have a `/tmp` of its own.
     scratch: Option<PathBuf>,
 }
 
 /// The hidden mode.
 pub const MODE: &str = "__confine";
+/// What a process has on this machine beside itself. Goes when nobody is left who could use it.
+#[derive(Debug, Default)]
+struct Belongings {
+    _group: Option<cgroup::Group>,
+    _scratch: Option<Scratch>,
+}
+
 /// A directory that is removed with this value.
 #[derive(Debug)]
-pub struct Scratch(PathBuf);
+struct Scratch(PathBuf);
 
 impl Launcher {
     /// Starts a program behind these walls.
@@ -159,15 +171,17 @@ impl Launcher {
             }
             _ => None,
         };
+        let group = self.groups.as_ref().map(Groups::make).transpose()?;
         let order = Order {
             argv: argv.to_vec(),
             environment: environment.clone(),
             directory: directory.to_owned(),
             walls,
             user,
+            group: group.as_ref().map(|it| it.ticket.clone()),
             scratch: scratch.as_ref().map(|it| it.0.clone()),
         };
-        self.line.launch(&order, input, scratch)
+        self.line.launch(&order, input, Belongings { _group: group, _scratch: scratch })
     }
 }
 

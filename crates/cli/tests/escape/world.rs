@@ -13,10 +13,11 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chancery_runtime::sandbox::{
-    Input, Launched, Launcher, Layers, Limits, Line, Namespaces, Users, Walls,
+    Groups, Input, Launched, Launcher, Layers, Limits, Line, Namespaces, Users, Walls,
 };
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
@@ -77,6 +78,7 @@ impl World {
                 attempts: vec![],
             },
             users: starter.is_none().then_some(users),
+            groups: starter.is_none().then(Groups::find).flatten().map(Arc::new),
             programs: vec![at("attacker"), at("preload.so")],
             limits: Limits {
                 memory_bytes: 256 << 20,
@@ -103,6 +105,10 @@ impl World {
             _sockets: [open, UnixListener::bind_addr(&hidden).unwrap()],
             dir,
         }
+    }
+
+    pub fn has_groups(&self) -> bool {
+        self.launcher.groups.is_some()
     }
 
     pub fn path(&self, name: &str) -> PathBuf {

@@ -11,7 +11,7 @@ use rustix::process::{geteuid, getpid};
 use tokio_util::sync::CancellationToken;
 
 use super::probe::{ATTEMPTS, Attempt};
-use super::{Isolation, Launcher, Layers, Limits, Line, MODE, Namespaces, Users, Walls};
+use super::{Groups, Isolation, Launcher, Layers, Limits, Line, MODE, Namespaces, Users, Walls};
 use crate::tool::process::{self, Behind, Ended, How, Program};
 
 /// What the operator says about isolation, beside that it is required.
@@ -65,6 +65,7 @@ async fn attempt(
         line: Line::new(program, namespaces),
         layers,
         users,
+        groups: Groups::find().map(Arc::new),
         programs: settings.programs.clone(),
         limits: settings.limits,
     };

@@ -88,6 +88,10 @@ fn dress([stdin, stdout, stderr]: &[OwnedFd; 3]) -> io::Result<()> {
 fn confine(order: &Order, ground: Ground) -> Result<(), String> {
     let at = |layer: &'static str| move |it: io::Error| format!("{layer}: {it}");
     let walls = &order.walls;
+    // Before the namespaces: from within them the groups cannot be reached.
+    if let Some(group) = &order.group {
+        group.enter(&walls.limits).map_err(at("control group"))?;
+    }
     namespaces::enter(&ground, walls.network).map_err(at("namespaces"))?;
     let named = order.argv.first().filter(|it| it.contains('/')).map(PathBuf::from);
     let mut grants = grant::open(walls, named.as_deref()).map_err(at("files"))?;

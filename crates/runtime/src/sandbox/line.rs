@@ -19,7 +19,7 @@ use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 
 use super::resident::{self, ENDS, Word};
-use super::{MODE, Namespaces, Order, Scratch};
+use super::{Belongings, MODE, Namespaces, Order};
 
 /// All clones of a launcher have one.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl Line {
         &self,
         order: &Order,
         input: Input,
-        scratch: Option<Scratch>,
+        belongings: Belongings,
     ) -> io::Result<Launched> {
         let order = written(order)?;
         let nothing = rustix::fs::open(
@@ -105,7 +105,7 @@ impl Line {
             stdin: ours.map(|it| pipe::Sender::from_owned_fd(it.into())).transpose()?,
             stdout: pipe::Receiver::from_owned_fd(stdout.into())?,
             stderr: pipe::Receiver::from_owned_fd(stderr.into())?,
-            end: End { word, said: Vec::new(), leader: Some(leader), scratch },
+            end: End { word, said: Vec::new(), leader: Some(leader), belongings },
         })
     }
 
@@ -198,8 +198,7 @@ pub struct End {
     word: tokio::net::UnixStream,
     said: Vec<u8>,
     leader: Option<Pid>,
-    /// Goes when nobody is left who could write to it.
-    scratch: Option<Scratch>,
+    belongings: Belongings,
 }
 
 impl End {
@@ -234,6 +233,6 @@ impl End {
 impl Drop for End {
     fn drop(&mut self) {
         self.kill();
-        drop(self.scratch.take());
+        drop(std::mem::take(&mut self.belongings));
     }
 }
