@@ -130,7 +130,6 @@ struct Order {
     directory: PathBuf,
     walls: Walls,
     user: Option<u32>,
-    group: Option<cgroup::Ticket>,
     /// A directory of its own, where it cannot have a `/tmp` of its own.
     scratch: Option<PathBuf>,
 }
@@ -140,7 +139,7 @@ pub const MODE: &str = "__confine";
 /// What a process has on this machine beside itself. Goes when nobody is left who could use it.
 #[derive(Debug, Default)]
 struct Belongings {
-    _group: Option<cgroup::Group>,
+    group: Option<cgroup::Group>,
     _scratch: Option<Scratch>,
 }
 
@@ -178,10 +177,9 @@ impl Launcher {
             directory: directory.to_owned(),
             walls,
             user,
-            group: group.as_ref().map(|it| it.ticket.clone()),
             scratch: scratch.as_ref().map(|it| it.0.clone()),
         };
-        self.line.launch(&order, input, Belongings { _group: group, _scratch: scratch })
+        self.line.launch(&order, input, Belongings { group, _scratch: scratch })
     }
 }
 

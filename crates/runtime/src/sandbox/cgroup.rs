@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::process::{Pid, Signal, getpid, kill_process};
-use serde::{Deserialize, Serialize};
 
 use super::Limits;
 use crate::clock;
@@ -23,8 +22,7 @@ pub struct Groups {
     left: Mutex<Vec<PathBuf>>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
     /// A hierarchy each for memory and for the number of processes.
     One,
@@ -35,13 +33,6 @@ enum Version {
 #[derive(Debug)]
 pub struct Group {
     groups: Arc<Groups>,
-    pub ticket: Ticket,
-}
-
-/// What a process enters its group with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ticket {
-    version: Version,
     directories: Vec<PathBuf>,
 }
 
@@ -81,10 +72,9 @@ impl Groups {
         self.sweep();
         let number = self.made.fetch_add(1, Ordering::Relaxed).to_string();
         let directories: Vec<_> = self.places.iter().map(|it| it.join(&number)).collect();
-        let ticket = Ticket { version: self.version, directories };
         // Made first, so that what was made goes if the rest fails.
-        let group = Group { groups: self.clone(), ticket };
-        for directory in &group.ticket.directories {
+        let group = Group { groups: self.clone(), directories };
+        for directory in &group.directories {
             std::fs::create_dir(directory)?;
         }
         Ok(group)
@@ -105,10 +95,31 @@ impl Drop for Groups {
     }
 }
 
+impl Group {
+    /// Puts a process into it. What it starts is in it too.
+    pub fn admit(&self, process: Pid, limits: &Limits) -> io::Result<()> {
+        let memory = match self.groups.version {
+            Version::One => "memory.limit_in_bytes",
+            Version::Two => "memory.max",
+        };
+        for directory in &self.directories {
+            for (name, value) in [(memory, limits.memory_bytes), ("pids.max", limits.processes)] {
+                let file = directory.join(name);
+                if file.exists() {
+                    std::fs::write(file, value.to_string())?;
+                }
+            }
+            let number = process.as_raw_nonzero().to_string();
+            std::fs::write(directory.join("cgroup.procs"), number)?;
+        }
+        Ok(())
+    }
+}
+
 impl Drop for Group {
     fn drop(&mut self) {
-        let Some(first) = self.ticket.directories.first() else { return };
-        if self.ticket.version == Version::Two {
+        let Some(first) = self.directories.first() else { return };
+        if self.groups.version == Version::Two {
             let _ = std::fs::write(first.join("cgroup.kill"), "1");
         } else {
             let inside = std::fs::read_to_string(first.join("cgroup.procs")).unwrap_or_default();
@@ -116,30 +127,8 @@ impl Drop for Group {
                 let _ = kill_process(process, Signal::KILL);
             }
         }
-        let busy = self.ticket.directories.iter().filter(|it| !gone(it)).cloned();
+        let busy = self.directories.iter().filter(|it| !gone(it)).cloned();
         self.groups.left.lock().unwrap_or_else(PoisonError::into_inner).extend(busy);
-    }
-}
-
-impl Ticket {
-    /// For this process and all that it starts.
-    pub fn enter(&self, limits: &Limits) -> io::Result<()> {
-        let limits = match self.version {
-            Version::One => {
-                [("memory.limit_in_bytes", limits.memory_bytes), ("pids.max", limits.processes)]
-            }
-            Version::Two => [("memory.max", limits.memory_bytes), ("pids.max", limits.processes)],
-        };
-        for directory in &self.directories {
-            for (name, value) in limits {
-                let file = directory.join(name);
-                if file.exists() {
-                    std::fs::write(file, value.to_string())?;
-                }
-            }
-            std::fs::write(directory.join("cgroup.procs"), "0")?;
-        }
-        Ok(())
     }
 }
 

@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use nix::sched::{CloneFlags, unshare};
 use rustix::fs::{CWD, Mode, OFlags};
@@ -26,6 +27,8 @@ pub struct Ground {
     numbers: Option<OwnedFd>,
     pub pieces: Vec<Piece>,
     seen: Vec<Option<Seen>>,
+    /// When it was looked at last.
+    looked: Instant,
 }
 
 /// A part of it, by its path.
@@ -50,14 +53,22 @@ struct Seen(u64, u64, i64, i64);
 /// A place to build on. Any directory serves that nobody works in.
 const PLACES: &[&str] = &["/sys/kernel", "/sys", "/mnt"];
 const GROUND_BYTES: u64 = 16 << 20;
+/// How old what a program sees of the system's settings may be.
+const LOOK: Duration = Duration::from_secs(1);
 /// Larger ones are mounted.
 const COPIED_MAX: u64 = 256 << 10;
 
 impl Ground {
     /// Must come while this process has one thread.
     pub fn prepare(namespaces: Namespaces) -> Result<Ground, String> {
-        let mut ground =
-            Ground { namespaces, nowhere: None, numbers: None, pieces: vec![], seen: vec![] };
+        let mut ground = Ground {
+            namespaces,
+            nowhere: None,
+            numbers: None,
+            pieces: vec![],
+            seen: vec![],
+            looked: Instant::now(),
+        };
         if namespaces == Namespaces::None {
             return Ok(ground);
         }
@@ -96,7 +107,11 @@ impl Ground {
 
     /// Built anew if the system has changed. If that fails, the old one stands as it was.
     pub fn refresh(&mut self) {
-        if self.namespaces != Namespaces::None && seen() != self.seen {
+        if self.namespaces == Namespaces::None || self.looked.elapsed() < LOOK {
+            return;
+        }
+        self.looked = Instant::now();
+        if seen() != self.seen {
             let _ = unmount(place(), UnmountFlags::DETACH);
             let _ = self.build();
         }

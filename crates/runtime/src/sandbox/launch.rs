@@ -45,7 +45,14 @@ pub fn launch(
     word: OwnedFd,
 ) -> ! {
     let said = match begin(ground, order, streams) {
-        Ok(program) => outcome(program),
+        Ok(program) => {
+            // The server has been about its own part meanwhile. If it is gone, so are we.
+            let mut go = [0];
+            if !matches!(rustix::io::read(&word, &mut go), Ok(1)) {
+                std::process::exit(0);
+            }
+            outcome(program)
+        }
         Err(why) => {
             eprintln!("{REFUSED}{why}");
             Word::Refused(why)
@@ -88,10 +95,6 @@ fn dress([stdin, stdout, stderr]: &[OwnedFd; 3]) -> io::Result<()> {
 fn confine(order: &Order, ground: Ground) -> Result<(), String> {
     let at = |layer: &'static str| move |it: io::Error| format!("{layer}: {it}");
     let walls = &order.walls;
-    // Before the namespaces: from within them the groups cannot be reached.
-    if let Some(group) = &order.group {
-        group.enter(&walls.limits).map_err(at("control group"))?;
-    }
     namespaces::enter(&ground, walls.network).map_err(at("namespaces"))?;
     let named = order.argv.first().filter(|it| it.contains('/')).map(PathBuf::from);
     let mut grants = grant::open(walls, named.as_deref()).map_err(at("files"))?;

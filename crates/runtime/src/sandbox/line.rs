@@ -1,7 +1,7 @@
 //! The server's line to its resident launcher. What is to be started goes out with the far ends of
 //! its pipes; who it is and how it ended comes back.
 
-use std::io::{self, IoSlice, Read as _};
+use std::io::{self, IoSlice, Read as _, Write as _};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -82,7 +82,7 @@ impl Line {
         input: Input,
         belongings: Belongings,
     ) -> io::Result<Launched> {
-        let order = written(order)?;
+        let file = written(order)?;
         let nothing = rustix::fs::open(
             "/dev/null",
             rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC,
@@ -97,15 +97,22 @@ impl Line {
         };
         let (stdout, theirs_out) = io::pipe()?;
         let (stderr, theirs_err) = io::pipe()?;
-        let ends = [order.as_fd(), stdin.as_fd(), theirs_out.as_fd(), theirs_err.as_fd()];
-        let (word, leader) = self.ask(ends)?;
+        let ends = [file.as_fd(), stdin.as_fd(), theirs_out.as_fd(), theirs_err.as_fd()];
+        let (mut word, leader) = self.ask(ends)?;
+        // From here on its end is ours to bring about, whatever else fails.
+        let limits = order.walls.limits;
+        let led = Led(Some(leader));
+        if let Some(group) = &belongings.group {
+            group.admit(leader, &limits)?;
+        }
+        word.write_all(b"g")?;
         word.set_nonblocking(true)?;
         let word = tokio::net::UnixStream::from_std(word)?;
         Ok(Launched {
             stdin: ours.map(|it| pipe::Sender::from_owned_fd(it.into())).transpose()?,
             stdout: pipe::Receiver::from_owned_fd(stdout.into())?,
             stderr: pipe::Receiver::from_owned_fd(stderr.into())?,
-            end: End { word, said: Vec::new(), leader: Some(leader), belongings },
+            end: End { word, said: Vec::new(), leader: led, belongings },
         })
     }
 
@@ -197,7 +204,7 @@ fn written(order: &Order) -> io::Result<OwnedFd> {
 pub struct End {
     word: tokio::net::UnixStream,
     said: Vec<u8>,
-    leader: Option<Pid>,
+    leader: Led,
     belongings: Belongings,
 }
 
@@ -220,13 +227,29 @@ impl End {
         })
     }
 
+    pub fn kill(&mut self) {
+        self.leader.kill();
+    }
+}
+
+/// The leader of a process group, which ends with this value.
+#[derive(Debug)]
+struct Led(Option<Pid>);
+
+impl Led {
     /// Kills every process of the group. Once, and at the latest right after the leader's end: the
     /// number stays taken while a member lives, and is not given out again soon after.
-    pub fn kill(&mut self) {
-        if let Some(leader) = self.leader.take() {
+    fn kill(&mut self) {
+        if let Some(leader) = self.0.take() {
             // An error says that none is left.
             let _ = kill_process_group(leader, Signal::KILL);
         }
+    }
+}
+
+impl Drop for Led {
+    fn drop(&mut self) {
+        self.kill();
     }
 }
 
