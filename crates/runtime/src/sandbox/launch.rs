@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{DumpableBehavior, Pid, WaitOptions, set_dumpable_behavior};
@@ -19,6 +20,9 @@ use super::resident::{self, Word};
 use super::{MODE, Order, fence, filter, probe, tree, user};
 
 const NOT_STARTED: i32 = 127;
+/// How often, and after how long, a process is tried to be made once more.
+const TRIES: usize = 100;
+const PAUSE: Duration = Duration::from_millis(20);
 /// What the reason on the error output begins with.
 const REFUSED: &str = "chancery: not started, for it cannot be isolated: ";
 
@@ -153,7 +157,16 @@ fn find(name: &str, search: &str) -> PathBuf {
 
 /// Starts it and waits for its end.
 fn outcome((mut program, name): (Command, String)) -> Word {
-    let started = match program.spawn() {
+    let mut spawned = program.spawn();
+    for _ in 0..TRIES {
+        // Those of the same agent that are on their way out still count.
+        if !spawned.as_ref().is_err_and(|it| it.kind() == io::ErrorKind::WouldBlock) {
+            break;
+        }
+        std::thread::sleep(PAUSE);
+        spawned = program.spawn();
+    }
+    let started = match spawned {
         Ok(started) => started,
         Err(error) => {
             eprintln!("chancery: `{name}` cannot be started: {error}");
