@@ -144,6 +144,7 @@ int main(int argc, char **argv) {
                 for (size_t at = 0; at < 64 << 20; at += 4096) room[at] = 1;
                 close(ends[1]);
                 if (write(ready[1], "x", 1) < 0) _exit(1);
+                close(ready[1]);
                 _exit(read(ends[0], &byte, 1) < 0);
             }
         }
