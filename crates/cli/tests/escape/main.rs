@@ -3,6 +3,7 @@
 //! Run as root: what an agent's own user is worth shows in no other way. Where that cannot be,
 //! `CHANCERY_TEST_WITHOUT_ROOT=1` says that it is known.
 
+mod resident;
 mod rows;
 mod world;
 

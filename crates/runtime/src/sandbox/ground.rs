@@ -196,8 +196,8 @@ fn mount(root: &OwnedFd, path: &Path) -> io::Result<bool> {
 }
 
 fn place() -> &'static Path {
-    let places = PLACES.iter().map(Path::new);
-    places.filter(|it| it.is_dir()).next().unwrap_or(Path::new("/mnt"))
+    let mut places = PLACES.iter().map(Path::new);
+    places.find(|it| it.is_dir()).unwrap_or(Path::new("/mnt"))
 }
 
 fn below(path: &Path) -> &Path {
