@@ -52,6 +52,8 @@ pub(super) fn urls(text: &str, side: Side, into: &mut BTreeSet<String>) -> Room 
         let after = text[done..].chars().next();
         let mut found = Vec::new();
         links(token, Around { before, after, side }, &mut found);
+        // A scheme that nothing comes after leads nowhere.
+        found.retain(|it| !one_spelling(it).is_empty());
         let spelled = found.into_iter().flat_map(|it| {
             let one = one_spelling(it);
             let more = match side {
