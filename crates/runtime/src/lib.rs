@@ -13,6 +13,7 @@ pub mod digest;
 pub mod embedding;
 pub mod escalation;
 pub mod gate;
+pub mod issuer;
 pub mod journal;
 pub mod mailroom;
 pub mod model;
