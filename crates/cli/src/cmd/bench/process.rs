@@ -10,6 +10,8 @@ use anyhow::Context as _;
 pub struct Standing {
     pub ready_after: Duration,
     pub resident_mb: f64,
+    /// What is left of it without the binary, which the kernel maps as it likes and shares.
+    pub own_mb: f64,
 }
 
 pub async fn start_and_look(data: &Path, database: Option<&str>) -> anyhow::Result<Standing> {
@@ -36,14 +38,15 @@ pub async fn start_and_look(data: &Path, database: Option<&str>) -> anyhow::Resu
     let pid = server.id().context("the server ended")?;
     // Time for what a start puts off.
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let resident_mb = resident_mb(pid)?;
+    let (resident_mb, own_mb) = (memory_mb(pid, "VmRSS:")?, memory_mb(pid, "RssAnon:")?);
     server.kill().await?;
-    Ok(Standing { ready_after, resident_mb })
+    Ok(Standing { ready_after, resident_mb, own_mb })
 }
 
-fn resident_mb(pid: u32) -> anyhow::Result<f64> {
+fn memory_mb(pid: u32, kind: &str) -> anyhow::Result<f64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:")).context("VmRSS")?;
+    let line =
+        status.lines().find_map(|it| it.strip_prefix(kind)).with_context(|| kind.to_owned())?;
     let kb: f64 = line.trim().trim_end_matches(" kB").trim().parse()?;
     Ok(kb / 1024.0)
 }
