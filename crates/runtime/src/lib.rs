@@ -12,6 +12,8 @@ pub mod deposit;
 pub mod digest;
 pub mod embedding;
 pub mod escalation;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 pub mod gate;
 pub mod issuer;
 pub mod journal;

@@ -38,6 +38,8 @@ use crate::error::Result;
 use crate::router::App;
 use visitor::Visitor;
 
+#[cfg(feature = "fuzz")]
+pub use html::{line, markdown, shown};
 pub use oidc::Oidc;
 pub use page::{Drawn, absent};
 pub use settings::About;

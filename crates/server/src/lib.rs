@@ -11,6 +11,8 @@ mod console;
 mod document;
 pub mod error;
 mod extract;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 mod mcp;
 mod metrics;
 pub mod organisation;

@@ -5,6 +5,8 @@
 //! and at the end how many rows there are and the SHA-256 of all lines before. A copy that was
 //! cut short or changed is not put back.
 
+#[cfg(feature = "fuzz")]
+pub(crate) mod fuzz;
 mod postgres;
 mod sheet;
 mod sqlite;

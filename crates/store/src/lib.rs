@@ -13,6 +13,8 @@ pub mod delivery;
 mod error;
 #[cfg(feature = "faults")]
 pub mod fault;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 pub mod log;
 pub mod mail;
 pub mod memory;

@@ -140,3 +140,9 @@ mod tests {
         }
     }
 }
+
+/// An answer of which nothing has come yet.
+#[cfg(feature = "fuzz")]
+pub(super) fn reading(model: &str) -> impl super::exchange::Reading<Whole = Reply> {
+    Answer::new(model, &[])
+}

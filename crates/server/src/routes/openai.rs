@@ -5,7 +5,7 @@
 //! of what its clients send is read by nobody here. `docs/openai.md` says what differs.
 
 mod chat;
-mod commands;
+pub(crate) mod commands;
 mod follow;
 mod models;
 mod pause;

@@ -126,7 +126,7 @@ fn is_bare(host: &str) -> bool {
 }
 
 /// Without the scheme and a last slash, the host in lower case.
-fn one_spelling(url: &str) -> String {
+pub(super) fn one_spelling(url: &str) -> String {
     let lower = url.get(..8).map(str::to_ascii_lowercase).unwrap_or_default();
     let rest = if lower == "https://" {
         &url[8..]
