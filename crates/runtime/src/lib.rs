@@ -15,6 +15,7 @@ pub mod escalation;
 #[cfg(feature = "fuzz")]
 pub mod fuzz;
 pub mod gate;
+pub mod issuer;
 pub mod journal;
 pub mod mailroom;
 pub mod model;

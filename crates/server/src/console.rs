@@ -6,6 +6,7 @@ mod audit;
 mod badge;
 mod card;
 mod chat;
+mod cookie;
 mod door;
 mod form;
 mod html;
@@ -14,6 +15,7 @@ mod live;
 mod look;
 mod mail;
 mod memory;
+mod oidc;
 mod organisation;
 mod page;
 mod rules;
@@ -21,6 +23,8 @@ mod runs;
 mod settings;
 mod trace;
 mod visitor;
+mod visits;
+mod vouched;
 mod words;
 
 use axum::Router;
@@ -29,12 +33,14 @@ use axum::response::Redirect;
 use axum::routing::{get, post};
 use tower_http::compression::CompressionLayer;
 
+use crate::config::CALLBACK;
 use crate::error::Result;
 use crate::router::App;
 use visitor::Visitor;
 
 #[cfg(feature = "fuzz")]
 pub use html::{line, markdown, shown};
+pub use oidc::Oidc;
 pub use page::{Drawn, absent};
 pub use settings::About;
 
@@ -44,6 +50,8 @@ pub fn router() -> Router<App> {
         .route("/", get(home))
         .route("/setup", get(door::setup).post(door::enter))
         .route("/signin", get(door::sign_in).post(door::admit))
+        .route("/signin/oidc", get(oidc::depart))
+        .route(CALLBACK, get(oidc::come_back))
         .route("/signout", post(door::sign_out))
         .route("/inbox", get(inbox::list))
         .route("/inbox/{id}", get(inbox::show))
@@ -68,6 +76,8 @@ pub fn router() -> Router<App> {
         .route("/rules", get(rules::list))
         .route("/rules/{id}/revoke", post(rules::revoke))
         .route("/settings", get(settings::show))
+        .route("/settings/visits/end", post(visits::end_others))
+        .route("/settings/visits/{id}/end", post(visits::end))
         .route("/settings/tokens", post(settings::make))
         .route("/settings/tokens/{id}/revoke", post(settings::revoke))
         .route("/ui/look", post(look::change))

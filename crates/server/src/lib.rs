@@ -23,6 +23,7 @@ mod serve;
 mod start;
 mod stream;
 pub mod tokens;
+mod turnstile;
 mod view;
 
 pub use start::{Running, StartError, start};

@@ -33,7 +33,8 @@ mod sql;
 mod sqlite;
 pub mod timer;
 pub mod token;
-mod visit;
+pub mod visit;
+pub mod vouched;
 
 use std::path::PathBuf;
 use std::sync::{Arc, RwLock};

@@ -28,6 +28,7 @@ use tokio::runtime::Runtime;
 pub struct World {
     dir: TempDir,
     launcher: Launcher,
+    _resident: Victim,
     runtime: Runtime,
     /// Who starts the launcher.
     starter: Option<u32>,
@@ -69,8 +70,9 @@ impl World {
             .unwrap();
         compile("attacker.c", &at("attacker"), &[]);
         compile("preload.c", &at("preload.so"), &["-shared", "-fPIC"]);
+        let (line, resident) = resident(&binary, &at("outside/secret"), starter, namespaces);
         let launcher = Launcher {
-            line: resident(&binary, &at("outside/secret"), starter, namespaces),
+            line,
             layers: Layers {
                 namespaces,
                 users: starter.is_none(),
@@ -97,6 +99,7 @@ impl World {
         std::fs::set_permissions(at("outside/socket"), PermissionsExt::from_mode(0o777)).unwrap();
         World {
             launcher,
+            _resident: resident,
             runtime: tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap(),
             starter,
             victim,
@@ -214,7 +217,12 @@ fn went(status: ExitStatus, said: &str, began: Instant) -> Went {
 
 /// The resident launcher as a server would have it, started by somebody who leaves it a descriptor
 /// that it should not have, and a variable too.
-fn resident(binary: &Path, secret: &Path, starter: Option<u32>, namespaces: Namespaces) -> Line {
+fn resident(
+    binary: &Path,
+    secret: &Path,
+    starter: Option<u32>,
+    namespaces: Namespaces,
+) -> (Line, Victim) {
     let (line, theirs) = UnixStream::pair().unwrap();
     let script = "exec 7< \"$1\"; shift; exec \"$@\"";
     let mut command = Command::new("/bin/sh");
@@ -223,9 +231,8 @@ fn resident(binary: &Path, secret: &Path, starter: Option<u32>, namespaces: Name
     if let Some(user) = starter {
         command.uid(user).gid(user);
     }
-    // It ends when the line does.
-    command.spawn().unwrap();
-    Line::to(line, namespaces)
+    let resident = Victim(command.spawn().unwrap());
+    (Line::to(line, namespaces), resident)
 }
 
 /// A process that ends with the test, however that ends.

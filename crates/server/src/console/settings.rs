@@ -14,6 +14,7 @@ use super::audit::operator;
 use super::form::Signed;
 use super::page::{Frame, Room, draw};
 use super::visitor::Visitor;
+use super::visits::{self, Seen};
 use crate::config::{Config, ModelConfig, Provider};
 use crate::error::Result;
 use crate::extract::Body;
@@ -89,6 +90,7 @@ struct SettingsPage {
     /// Absent: for operators alone.
     tokens: Option<Vec<Token>>,
     made: Option<MadeToken>,
+    visits: Vec<Seen>,
     servers: Vec<(String, Vec<Tool>)>,
     agents: Vec<String>,
 }
@@ -123,6 +125,7 @@ async fn page(app: &App, visitor: &Visitor, made: Option<MadeToken>) -> Result<S
         frame: Frame::of(visitor, Room::Settings, visitor.words().settings),
         about: (*app.about).clone(),
         agents: authority.org().agents().map(|(id, _)| id.to_string()).collect(),
+        visits: visits::list(app, visitor).await?,
         tokens,
         made,
         servers,

@@ -47,6 +47,7 @@ fn detail(problem: Problem) -> ErrorDetail {
     let kind = match problem.status {
         401 => "authentication_error",
         403 => "permission_error",
+        429 => "rate_limit_error",
         409 => "conflict_error",
         400..500 => "invalid_request_error",
         _ => "server_error",
