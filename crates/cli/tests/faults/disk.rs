@@ -30,7 +30,7 @@ impl SmallDisk {
         let mut unshare = Command::new("unshare");
         unshare.args(["--user", "--map-root-user", "--mount", "/bin/sh", "-c"]);
         unshare
-            .arg("mount -t tmpfs -o size=8m tmpfs \"$0\" && : > \"$0/mounted\" && exec sleep 600");
+            .arg("mount -t tmpfs -o size=48m tmpfs \"$0\" && : > \"$0/mounted\" && exec sleep 600");
         let holder = unshare.arg(dir).stdin(Stdio::null()).spawn().unwrap();
         let disk = SmallDisk { holder, dir: dir.to_owned() };
         until("the disk is not mounted", Duration::from_secs(10), async || {

@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::migrate;
@@ -48,6 +49,10 @@ fn configure(connection: &Connection) -> Result<(), OpenError> {
     // over once for many commits. Sixteen megabytes are read back in a blink after a crash.
     set("wal_autocheckpoint", "4000")?;
     connection.set_prepared_statement_cache_capacity(64);
+    // A statement is planned once, not anew for every value that it is given.
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
+        .map_err(StoreError::from)?;
     // SQLite reads a value that it does not know as another one, and says nothing.
     let read = |name: &str| {
         connection

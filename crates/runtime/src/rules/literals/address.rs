@@ -129,14 +129,11 @@ fn is_bare(host: &str) -> bool {
 
 /// Without the scheme and a last slash, the host in lower case.
 pub(super) fn one_spelling(url: &str) -> String {
-    let lower = url.get(..8).map(str::to_ascii_lowercase).unwrap_or_default();
-    let rest = if lower == "https://" {
-        &url[8..]
-    } else if lower.starts_with("http://") {
-        &url[7..]
-    } else {
-        url
+    let after = |scheme: &str| {
+        let (given, rest) = url.split_at_checked(scheme.len())?;
+        given.eq_ignore_ascii_case(scheme).then_some(rest)
     };
+    let rest = after("https://").or_else(|| after("http://")).unwrap_or(url);
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let path = &rest[end..];
     let path = if path == "/" { "" } else { path };
