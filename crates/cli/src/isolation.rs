@@ -13,11 +13,11 @@ pub fn told(isolation: &Isolation) -> (bool, String) {
             format!("{OFF}: commands can do whatever this server's user can (isolation.mode)"),
         ),
         Isolation::Lacking(why) => (false, format!("LACKING: commands are refused: {why}")),
-        Isolation::On(launcher) => (true, layers(&launcher.layers)),
+        Isolation::On(launcher) => (true, layers(&launcher.layers, launcher.groups.is_some())),
     }
 }
 
-fn layers(layers: &Layers) -> String {
+fn layers(layers: &Layers, groups: bool) -> String {
     let mut held = vec!["Landlock", "seccomp"];
     let mut missing = Vec::new();
     let spaces = "mount, process, network and IPC namespaces";
@@ -30,6 +30,12 @@ fn layers(layers: &Layers) -> String {
         held.push(users)
     } else {
         missing.push(users)
+    }
+    let sums = "control groups";
+    if groups {
+        held.push(sums)
+    } else {
+        missing.push(sums)
     }
     held.push("limits");
     let tried = layers.attempts.len();
@@ -56,9 +62,9 @@ mod tests {
             attempts: vec!["x".to_owned()],
         };
         assert_eq!(
-            layers(&none),
+            layers(&none, false),
             "Landlock, seccomp, limits; not here: mount, process, network and IPC namespaces, a \
-             user for each agent (mounts: no); 1 attempts to get out failed"
+             user for each agent, control groups (mounts: no); 1 attempts to get out failed"
         );
         assert!(!told(&Isolation::Off).0);
         assert!(told(&Isolation::Lacking("no kernel".into())).1.contains("no kernel"));

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "cli/agentdojo.rs"]
+mod agentdojo;
 #[path = "cli/approvals.rs"]
 mod approvals;
 #[path = "cli/audit.rs"]

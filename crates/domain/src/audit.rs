@@ -71,6 +71,10 @@ pub mod kind {
     pub const TOKEN_MADE: &str = "token.made";
     pub const TOKEN_REVOKED: &str = "token.revoked";
     pub const SIGN_IN: &str = "sign_in";
+    /// Somebody whom the issuer sent back was not let in.
+    pub const SIGN_IN_REFUSED: &str = "sign_in.refused";
+    /// Visits were ended by hand, from another one.
+    pub const SIGN_OUT: &str = "sign_out";
     pub const RUN_CANCELLED: &str = "run.cancelled";
     /// A goal was handed to a group, with what was delegated.
     pub const CHILD_SPAWNED: &str = "child.spawned";

@@ -21,6 +21,7 @@ pub mod history;
 pub mod room;
 
 pub mod audit;
+pub mod bucket;
 pub mod chart;
 pub mod contract;
 pub mod mail;

@@ -186,6 +186,7 @@ impl Authority {
                 role: role.id.as_str(),
                 user: case.user,
                 tool: &case.call.tool,
+                capabilities: self.tools.spec(&case.call.tool).map_or(&[], |it| &it.capabilities),
                 arguments: &case.call.arguments,
                 task: case.task.unwrap_or(&nothing),
                 contacts: self.contacts.get(&role.id).unwrap_or(&nobody),

@@ -2,6 +2,8 @@
 //! the model wrote becomes calls here, every call gets its ruling here, and what a person must be
 //! asked is put together here; nothing reaches a tool around it.
 
+#[cfg(feature = "fuzz")]
+pub(crate) mod fuzz;
 mod limits;
 mod raw;
 mod request;

@@ -12,7 +12,10 @@ pub mod deposit;
 pub mod digest;
 pub mod embedding;
 pub mod escalation;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 pub mod gate;
+pub mod issuer;
 pub mod journal;
 pub mod mailroom;
 pub mod model;

@@ -4,6 +4,8 @@
 //! Mail hands on work, not authority: a run that answers a mail acts under its own agent's role,
 //! for the person behind the mail, within what that person delegated to the run that wrote it.
 
+#[cfg(feature = "fuzz")]
+pub(crate) mod fuzz;
 mod letters;
 
 use std::sync::Arc;

@@ -10,6 +10,8 @@ pub mod sse;
 mod calls;
 pub(crate) mod exchange;
 pub(crate) mod fault;
+#[cfg(feature = "fuzz")]
+pub(crate) mod fuzz;
 mod secret;
 
 use std::collections::BTreeMap;

@@ -7,8 +7,11 @@ mod context;
 mod draft;
 mod engine;
 mod example;
+#[cfg(feature = "fuzz")]
+pub(crate) mod fuzz;
 mod literals;
 mod load;
+mod named;
 mod number;
 mod reads;
 mod schema;
@@ -50,6 +53,8 @@ pub struct Facts<'a> {
     pub role: &'a str,
     pub user: &'a str,
     pub tool: &'a str,
+    /// Of the tool.
+    pub capabilities: &'a [String],
     pub arguments: &'a Value,
     /// Of the person's own words, and of nobody else's.
     pub task: &'a Literals,

@@ -1,19 +1,25 @@
 //! The walls around a process: what it may read and write, whether it has a network, and how much
 //! of the machine. Says what they are; [`launch`] puts them up, in a process of its own.
 //!
-//! The server never restricts itself and never forks: it starts our own binary in a hidden mode,
-//! which restricts itself and only then becomes the program.
+//! The server never restricts itself and never forks. It starts our own binary once in a hidden
+//! mode, the resident launcher, which is small and has one thread: that one forks for each
+//! program, and the fork restricts itself before it starts it.
 
 mod calls;
+mod cgroup;
 mod establish;
 mod fence;
 mod filter;
 mod grant;
+mod ground;
 mod hide;
 pub mod launch;
 mod limits;
+mod line;
 mod namespaces;
 mod probe;
+mod ranges;
+mod resident;
 mod tree;
 mod user;
 
@@ -30,8 +36,10 @@ use serde::{Deserialize, Serialize};
 use crate::clock;
 use crate::tool::CallContext;
 
+pub use cgroup::Groups;
 pub use establish::Settings;
 pub use limits::Limits;
+pub use line::{End, Input, Launched, Line};
 pub use namespaces::Namespaces;
 pub use probe::{Attempt, Layers};
 pub use user::Users;
@@ -102,26 +110,25 @@ pub enum Isolation {
 }
 
 /// How walls are put up on this machine.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub struct Launcher {
-    /// Our own binary: what it is in a hidden mode, it is in no other.
-    pub program: PathBuf,
+    pub line: Line,
     pub layers: Layers,
     pub users: Option<Users>,
+    /// Where they can be made.
+    pub groups: Option<Arc<Groups>>,
     /// What the operator lets every program read and run, beside the system's own.
     pub programs: Vec<PathBuf>,
     pub limits: Limits,
 }
 
-/// What the launcher is told. It goes with the environment of the new process, which nobody else
-/// can write, and is gone from it before the program begins.
+/// What a process that the resident has made is told.
 #[derive(Debug, Serialize, Deserialize)]
 struct Order {
     argv: Vec<String>,
     environment: BTreeMap<String, String>,
     directory: PathBuf,
     walls: Walls,
-    namespaces: Namespaces,
     user: Option<u32>,
     /// A directory of its own, where it cannot have a `/tmp` of its own.
     scratch: Option<PathBuf>,
@@ -129,32 +136,27 @@ struct Order {
 
 /// The hidden mode.
 pub const MODE: &str = "__confine";
-/// Where an [`Order`] is.
-const ORDER: &str = "CHANCERY_ORDER";
-/// One variable can have this many bytes, its name and the end included.
-const ORDER_BYTES_MAX: usize = 128 * 1024 - 32;
-
-/// A command line that ends behind walls.
-#[derive(Debug)]
-pub struct Confined {
-    pub argv: [String; 2],
-    pub environment: [(String, String); 1],
-    pub scratch: Option<Scratch>,
+/// What a process has on this machine beside itself. Goes when nobody is left who could use it.
+#[derive(Debug, Default)]
+struct Belongings {
+    group: Option<cgroup::Group>,
+    _scratch: Option<Scratch>,
 }
 
 /// A directory that is removed with this value.
 #[derive(Debug)]
-pub struct Scratch(PathBuf);
+struct Scratch(PathBuf);
 
 impl Launcher {
-    /// What to start so that the program starts behind these walls.
-    pub fn confine(
+    /// Starts a program behind these walls.
+    pub fn launch(
         &self,
         argv: &[String],
         environment: &BTreeMap<String, String>,
         directory: &Path,
         walls: &Walls,
-    ) -> io::Result<Confined> {
+        input: Input,
+    ) -> io::Result<Launched> {
         let mut walls = Walls { limits: self.limits.and(&walls.limits), ..walls.clone() };
         walls.programs.extend(self.programs.iter().cloned());
         let namespaces = self.layers.namespaces;
@@ -168,26 +170,16 @@ impl Launcher {
             }
             _ => None,
         };
+        let group = self.groups.as_ref().map(Groups::make).transpose()?;
         let order = Order {
             argv: argv.to_vec(),
             environment: environment.clone(),
             directory: directory.to_owned(),
             walls,
-            namespaces,
             user,
             scratch: scratch.as_ref().map(|it| it.0.clone()),
         };
-        let order = serde_json::to_string(&order)?;
-        if order.len() > ORDER_BYTES_MAX {
-            let kind = io::ErrorKind::ArgumentListTooLong;
-            return Err(io::Error::new(kind, "its arguments and its walls are too long"));
-        }
-        let program = self.program.to_string_lossy().into_owned();
-        Ok(Confined {
-            argv: [program, MODE.to_owned()],
-            environment: [(ORDER.to_owned(), order)],
-            scratch,
-        })
+        self.line.launch(&order, input, Belongings { group, _scratch: scratch })
     }
 }
 

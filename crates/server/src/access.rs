@@ -5,13 +5,14 @@ use axum::extract::FromRequestParts;
 use axum::http::header;
 use axum::http::request::Parts;
 use chancery_domain::event::{Actor, Event};
-use chancery_domain::id::{AgentId, RunId, UserId};
+use chancery_domain::id::{AgentId, RunId, TokenId, UserId};
 use chancery_domain::mail::BOARD;
 use chancery_domain::memory::Party;
 use chancery_domain::policy::Ruling;
 use chancery_store::permission::PermissionRow;
 use chancery_store::read::RunRow;
 use chancery_store::token::{Token, TokenKind};
+use chancery_store::visit::Visit;
 
 use crate::error::{ApiError, Result};
 use crate::extract::check_asked;
@@ -23,6 +24,8 @@ use crate::tokens;
 #[derive(Debug, Clone)]
 pub struct Caller {
     token: Token,
+    /// Whether an issuer has said that they answer what others' agents ask.
+    approver: bool,
 }
 
 /// Someone who may act for any user.
@@ -57,8 +60,9 @@ impl FromRequestParts<App> for Caller {
             .map(|(_, secret)| secret.trim())
             .filter(|secret| !secret.is_empty() && secret.len() <= tokens::SECRET_MAX)
             .ok_or(ApiError::Unauthenticated)?;
-        let token = app.store.token_by_digest(tokens::digest(secret)).await?;
-        token.map(Caller::of).ok_or(ApiError::Unauthenticated)
+        let digest = tokens::digest(secret);
+        let token = app.turnstile.pass(parts, digest, app.store.token_by_digest(digest)).await?;
+        Ok(Caller { token, approver: false })
     }
 }
 
@@ -98,9 +102,15 @@ impl Outsider {
 }
 
 impl Caller {
-    /// Somebody who has shown this token, at the door or to the console.
-    pub(crate) fn of(token: Token) -> Caller {
-        Caller { token }
+    /// Somebody who is visiting the console. That a person approves is the organisation's word,
+    /// or the word of the issuer that vouches for them; a token of theirs does not say it.
+    pub(crate) fn visiting(visit: Visit) -> Caller {
+        Caller { approver: visit.vouched && visit.token.approve, token: visit.token }
+    }
+
+    /// What the caller has shown.
+    pub fn token(&self) -> TokenId {
+        self.token.id
     }
 
     pub fn name(&self) -> &str {
@@ -141,7 +151,7 @@ impl Caller {
             TokenKind::Service => Ok(()),
             _ if self.token.operator || self.is_approver(app) => Ok(()),
             // Where nobody is named for it, whoever asks is the only one who can.
-            _ if !app.authority.get().org().has_approver() => Ok(()),
+            _ if !app.has_approver() => Ok(()),
             _ => refused("an approver must answer this"),
         }
     }
@@ -189,7 +199,7 @@ impl Caller {
 
     fn is_approver(&self, app: &App) -> bool {
         let named = || app.authority.get().org().is_approver(&self.own());
-        self.token.kind == TokenKind::Human && named()
+        self.token.kind == TokenKind::Human && (self.approver || named())
     }
 
     /// Who owns what the caller starts. A service is no person, whatever it is called.

@@ -7,6 +7,7 @@ mod mail;
 mod mcp;
 mod memory;
 mod model;
+mod oidc;
 mod openai;
 mod permissions;
 mod smtp;
@@ -16,8 +17,10 @@ mod webhook;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use chancery_domain::bucket::Rate;
 use chancery_runtime::gate::Terms;
 use chancery_runtime::tool::settings::{DockerSettings, GitSettings, Settings, WebSettings};
 use chancery_runtime::{Limits, UnknownOutcome};
@@ -31,11 +34,15 @@ pub use mail::MailConfig;
 pub use mcp::{McpConfig, OnAsk};
 pub use memory::{EmbeddingsConfig, MemoryConfig};
 pub use model::{ModelConfig, Provider, build_model, build_models, describe_models};
+pub use oidc::{CALLBACK, OidcConfig, Standing};
 pub use openai::OpenAiConfig;
 pub use permissions::PermissionsConfig;
 pub use smtp::{SmtpConfig, SmtpEncryption};
 pub use telemetry::TelemetryConfig;
 pub use webhook::{WebhookConfig, WebhookFormat};
+
+use crate::console::Oidc;
+use crate::turnstile::{Net, Turnstile};
 
 /// Everything that can be set. Unknown keys are refused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -68,6 +75,9 @@ pub struct Config {
     pub memory: MemoryConfig,
     pub isolation: IsolationConfig,
     pub openai: OpenAiConfig,
+    /// Who vouches for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oidc: Option<OidcConfig>,
     pub models: BTreeMap<String, ModelConfig>,
     /// Which model a role's `model_tier` means: `capable`, `balanced`, `fast`.
     pub tiers: BTreeMap<String, String>,
@@ -90,6 +100,12 @@ pub struct LimitsConfig {
     pub body_bytes: usize,
     /// How long steps in flight may take to end when the server stops.
     pub grace_seconds: u64,
+    /// Requests of one token or visit.
+    pub requests_per_minute: u32,
+    /// Of one address: sign-ins, and tokens that are not known.
+    pub strangers_per_minute: u32,
+    /// The proxies whose `X-Forwarded-For` is believed: `127.0.0.1`, `10.0.0.0/8`.
+    pub trusted_proxies: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -154,6 +170,7 @@ impl Default for Config {
             memory: MemoryConfig::default(),
             isolation: IsolationConfig::default(),
             openai: OpenAiConfig::default(),
+            oidc: None,
             models: BTreeMap::new(),
             tiers: BTreeMap::new(),
             webhooks: BTreeMap::new(),
@@ -171,6 +188,9 @@ impl Default for LimitsConfig {
             attempts: limits.attempts,
             body_bytes: 4 * 1024 * 1024,
             grace_seconds: 30,
+            requests_per_minute: 60_000,
+            strangers_per_minute: 600,
+            trusted_proxies: Vec::new(),
         }
     }
 }
@@ -197,6 +217,31 @@ impl Config {
     /// On which terms people are asked.
     pub fn terms(&self) -> Terms {
         self.permissions.terms(self.audit.allows == Allows::Record)
+    }
+
+    /// How often somebody may come to the door.
+    pub(crate) fn turnstile(&self) -> Result<Turnstile, ConfigError> {
+        // A quarter of a minute's at once: what comes in bursts is a page, or a program's start.
+        let rate = |a_minute: u32| Rate { burst: a_minute.div_ceil(4), a_minute };
+        let limits = &self.limits;
+        let proxies = limits.trusted_proxies.iter().map(|it| it.parse::<Net>());
+        let proxies = proxies.collect::<Result<_, _>>().map_err(|detail| {
+            ConfigError::Meaning(format!("setting `limits.trusted_proxies`: {detail}"))
+        })?;
+        let strangers =
+            Rate { burst: limits.strangers_per_minute, a_minute: limits.strangers_per_minute };
+        Ok(Turnstile::new(rate(limits.requests_per_minute), strangers, proxies))
+    }
+
+    /// Who vouches for people. `base` is where they reach this server.
+    pub(crate) fn vouching(
+        &self,
+        base: &str,
+        environment: &BTreeMap<String, String>,
+    ) -> Result<Option<Arc<Oidc>>, ConfigError> {
+        oidc::check(self)?;
+        let Some(config) = self.oidc.clone() else { return Ok(None) };
+        Ok(Some(Arc::new(Oidc { issuer: config.issuer(base, environment)?, config })))
     }
 
     pub fn run_limits(&self) -> Limits {

@@ -6,6 +6,7 @@ mod audit;
 mod badge;
 mod card;
 mod chat;
+mod cookie;
 mod door;
 mod form;
 mod help;
@@ -16,6 +17,7 @@ mod live;
 mod look;
 mod mail;
 mod memory;
+mod oidc;
 mod organisation;
 mod page;
 mod rules;
@@ -24,6 +26,8 @@ mod runs;
 mod settings;
 mod trace;
 mod visitor;
+mod visits;
+mod vouched;
 mod welcome;
 mod words;
 
@@ -35,10 +39,14 @@ use axum::response::Redirect;
 use axum::routing::{get, post};
 use tower_http::compression::CompressionLayer;
 
+use crate::config::CALLBACK;
 use crate::error::Result;
 use crate::router::App;
 use visitor::Visitor;
 
+#[cfg(feature = "fuzz")]
+pub use html::{line, markdown, shown};
+pub use oidc::Oidc;
 pub use page::{Drawn, absent};
 pub use settings::About;
 
@@ -48,6 +56,8 @@ pub fn router() -> Router<App> {
         .route("/", get(home))
         .route("/setup", get(door::setup).post(door::enter))
         .route("/signin", get(door::sign_in).post(door::admit))
+        .route("/signin/oidc", get(oidc::depart))
+        .route(CALLBACK, get(oidc::come_back))
         .route("/signout", post(door::sign_out))
         .route("/welcome", get(welcome::show).post(welcome::choose))
         .route("/inbox", get(inbox::list))
@@ -78,6 +88,8 @@ pub fn router() -> Router<App> {
         .route("/rules/{id}/revoke", post(rules::revoke))
         .route("/settings", get(settings::show))
         .route("/settings/models/{name}/test", post(settings::test))
+        .route("/settings/visits/end", post(visits::end_others))
+        .route("/settings/visits/{id}/end", post(visits::end))
         .route("/settings/tokens", post(settings::make))
         .route("/settings/tokens/{id}/revoke", post(settings::revoke))
         .route("/help", get(help::show))

@@ -2,9 +2,10 @@
 
 use axum::http::StatusCode;
 use utoipa::OpenApi;
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{Schema, SchemaType, Type};
+use utoipa::openapi::header::HeaderBuilder;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
 #[derive(OpenApi)]
@@ -19,7 +20,7 @@ pub struct Document;
 pub fn page(document: utoipa::openapi::OpenApi) -> SwaggerUi {
     let config = Config::default().validator_url("none");
     SwaggerUi::new("/docs")
-        .url("/openapi.json", named(described(without_null(document))))
+        .url("/openapi.json", named(described(limited(without_null(document)))))
         .config(config)
 }
 
@@ -36,6 +37,30 @@ fn without_null(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::Open
             if let [only] = &**kinds {
                 schema.schema_type = SchemaType::Type(only.clone());
             }
+        }
+    }
+    document
+}
+
+/// Whoever shows a token can be told to wait.
+fn limited(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
+    let problem = Ref::from_schema_name("Problem");
+    let content = ContentBuilder::new().schema(Some(problem)).build();
+    let seconds = HeaderBuilder::new()
+        .schema(Some(ObjectBuilder::new().schema_type(Type::Integer)))
+        .description(Some("Seconds until there is room again"));
+    let response = ResponseBuilder::new()
+        .description("Too many requests: wait for as long as `Retry-After` says")
+        .content("application/problem+json", content)
+        .header("Retry-After", seconds.build())
+        .build();
+    for item in document.paths.paths.values_mut() {
+        let operations =
+            [&mut item.get, &mut item.put, &mut item.post, &mut item.delete].into_iter().flatten();
+        // Those that need no token say so, and are never told to.
+        for operation in operations.filter(|it| it.security.is_none()) {
+            let responses = &mut operation.responses.responses;
+            responses.insert("429".to_owned(), RefOr::T(response.clone()));
         }
     }
     document

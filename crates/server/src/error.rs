@@ -47,6 +47,9 @@ pub enum ApiError {
     Unprocessable { code: &'static str, detail: String },
     #[error("the body is larger than {0} bytes")]
     TooLarge(usize),
+    /// Seconds until there is room again.
+    #[error("too many requests: there is room again in {0} s")]
+    TooMany(u64),
     #[error("the request took too long to arrive")]
     Slow,
     /// What a layer below said without a word of ours.
@@ -86,6 +89,7 @@ impl ApiError {
             ApiError::Unprocessable { code, .. } => (StatusCode::UNPROCESSABLE_ENTITY, code),
             ApiError::Organisation(_) => (StatusCode::UNPROCESSABLE_ENTITY, "bad_organisation"),
             ApiError::TooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
+            ApiError::TooMany(_) => (StatusCode::TOO_MANY_REQUESTS, "too_many_requests"),
             ApiError::Slow => (StatusCode::REQUEST_TIMEOUT, "too_slow"),
             ApiError::Unreadable(status) => (*status, "unreadable"),
             ApiError::Protocol { status, .. } => (*status, "protocol"),
@@ -157,6 +161,9 @@ impl IntoResponse for ApiError {
         }
         if matches!(self, ApiError::NoAnswer { .. } | ApiError::Conflict { .. }) {
             headers.insert("x-should-retry", HeaderValue::from_static("false"));
+        }
+        if let ApiError::TooMany(seconds) = self {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         if unread {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));

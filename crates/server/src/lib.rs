@@ -11,6 +11,8 @@ mod console;
 mod document;
 pub mod error;
 mod extract;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 mod mcp;
 mod metrics;
 pub mod organisation;
@@ -21,6 +23,7 @@ mod serve;
 mod start;
 mod stream;
 pub mod tokens;
+mod turnstile;
 mod view;
 
 pub use start::{Running, StartError, start};

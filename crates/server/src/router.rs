@@ -20,7 +20,7 @@ use utoipa_axum::routes;
 
 use crate::answer;
 use crate::config::PermissionsConfig;
-use crate::console::{self, About};
+use crate::console::{self, About, Oidc};
 use crate::document::{self, Document};
 use crate::error::ApiError;
 use crate::mcp;
@@ -30,6 +30,7 @@ use crate::routes::{
     audit, authorize, contracts, health, mail, memories, openai, org, permissions, rules, runs,
     signals, steer, tokens, webhooks,
 };
+use crate::turnstile::Turnstile;
 
 /// What handlers work with.
 #[derive(Debug, Clone)]
@@ -49,11 +50,28 @@ pub struct App {
     /// On which terms agents outside call tools.
     pub mcp: mcp::Terms,
     pub metrics: Metrics,
+    /// How often somebody may come.
+    pub turnstile: Turnstile,
+    /// Who vouches for people, if somebody does.
+    pub oidc: Option<Arc<Oidc>>,
     /// What this server is, for people to read.
     pub about: Arc<About>,
     /// Fires when the server stops: open streams end then.
     pub stop: CancellationToken,
     pub body_bytes: usize,
+}
+
+impl App {
+    /// Whether people reach this server over TLS, whatever it speaks itself.
+    pub fn is_tls(&self) -> bool {
+        self.public_url.starts_with("https://")
+    }
+
+    /// Whether anybody is there to answer what others' agents ask.
+    pub fn has_approver(&self) -> bool {
+        let vouched = self.oidc.as_ref().is_some_and(|it| it.config.names_approvers());
+        vouched || self.authority.get().org().has_approver()
+    }
 }
 
 /// Everything that is served.

@@ -1,17 +1,23 @@
 //! The door itself: takes connections in and lets them out. What is said over them is the
 //! router's matter.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+
+use crate::turnstile::Peer;
 
 /// A client that takes longer to send its headers, or to ask again over a connection that it
 /// keeps, is not a client.
@@ -36,11 +42,15 @@ pub async fn serve(listener: TcpListener, router: Router, stop: CancellationToke
             place = places.clone().acquire_owned() => place,
             () = stop.cancelled() => break,
         };
-        let stream = tokio::select! {
-            stream = accept(&listener) => stream,
+        let (stream, from) = tokio::select! {
+            accepted = accept(&listener) => accepted,
             () = stop.cancelled() => break,
         };
-        let service = TowerToHyperService::new(router.clone());
+        let router = TowerToHyperService::new(router.clone());
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(Peer(from));
+            router.call(request)
+        });
         let connection = graceful.watch(builder.serve_connection(TokioIo::new(stream), service));
         tokio::spawn(async move {
             // How a client breaks off is its own affair.
@@ -64,13 +74,13 @@ fn places(open_files: Option<u64>) -> usize {
     places.clamp(1, CONNECTIONS_MAX) as usize
 }
 
-async fn accept(listener: &TcpListener) -> TcpStream {
+async fn accept(listener: &TcpListener) -> (TcpStream, IpAddr) {
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, from)) => {
                 // Events are small and wanted now; without it they come all the same.
                 let _ = stream.set_nodelay(true);
-                return stream;
+                return (stream, from.ip());
             }
             Err(error) => {
                 tracing::debug!(%error, "A connection could not be taken in: {error}");

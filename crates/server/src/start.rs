@@ -80,6 +80,8 @@ pub async fn start(
     let embeddings = config.memory.embeddings(&environment)?;
     // What is missing or cannot be used is said before anything is touched.
     config.subscribers("", &environment)?;
+    config.vouching("http://localhost", &environment)?;
+    config.turnstile()?;
     organisation::of(config)?;
     let store = Store::open(&config.location(), clock::new_worker_id()).await?;
     let bound = TcpListener::bind(config.listen).await;
@@ -152,6 +154,8 @@ pub async fn start(
         tokio::spawn(read_on(store.clone(), embeddings, ORG.to_owned(), stop.clone()));
     }
     tokio::spawn(organisation.clone().watch(stop.clone()));
+    let base = config.public_url.clone().unwrap_or_else(|| url(address));
+    let oidc = config.vouching(&base, &environment)?;
     let app = App {
         store: store.clone(),
         memories,
@@ -161,15 +165,16 @@ pub async fn start(
         permissions: config.permissions.clone(),
         models,
         pause_hold: config.openai.pause_hold(),
-        public_url: config.public_url.clone().unwrap_or_else(|| url(address)),
+        public_url: base.clone(),
         mcp: config.mcp_terms(address, url(address)),
         metrics: Metrics::install(),
+        turnstile: config.turnstile()?,
+        oidc,
         about: Arc::new(About::of(config, &isolation)),
         stop: stop.clone(),
         body_bytes: config.limits.body_bytes,
     };
     let door = tokio::spawn(serve(listener, router(app), stop.clone()));
-    let base = config.public_url.clone().unwrap_or_else(|| url(address));
     let invitation = invite(&store, base.trim_end_matches('/')).await?;
     let grace = Duration::from_secs(config.limits.grace_seconds);
     Ok(Running {

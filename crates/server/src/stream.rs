@@ -2,12 +2,12 @@
 //! log each time. The bell only says when to look.
 
 use std::convert::Infallible;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::http::HeaderMap;
 use axum::response::sse::{Event as Frame, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use chancery_domain::id::RunId;
+use chancery_domain::id::{RunId, TokenId};
 use chancery_store::Changed;
 use futures_util::stream::{self, Stream};
 use tokio::sync::broadcast;
@@ -25,6 +25,10 @@ const PAGE: u32 = 256;
 struct Follower {
     app: App,
     run: RunId,
+    /// By whom it was opened: it ends when that is taken back.
+    by: TokenId,
+    /// When that was last looked at.
+    looked: Instant,
     after: u64,
     changes: broadcast::Receiver<Changed>,
     buffer: std::vec::IntoIter<Frame>,
@@ -32,10 +36,10 @@ struct Follower {
 }
 
 /// The stream ends when the run has ended and all of its events were sent.
-pub fn live(app: App, run: RunId, after: u64) -> Response {
+pub fn live(app: App, run: RunId, by: TokenId, after: u64) -> Response {
     let changes = app.store.bell().changes();
-    let follower =
-        Follower { app, run, after, changes, buffer: Vec::new().into_iter(), ended: false };
+    let (looked, buffer) = (Instant::now(), Vec::new().into_iter());
+    let follower = Follower { app, run, by, looked, after, changes, buffer, ended: false };
     let keep_alive = KeepAlive::new().interval(Duration::from_secs(15)).text("here");
     let mut response = Sse::new(frames(follower)).keep_alive(keep_alive).into_response();
     // Proxies that buffer would hold the events back.
@@ -55,7 +59,7 @@ fn frames(follower: Follower) -> impl Stream<Item = std::result::Result<Frame, I
             if let Some(frame) = follower.buffer.next() {
                 return Some((Ok(frame), follower));
             }
-            if follower.ended || follower.app.stop.is_cancelled() {
+            if follower.ended || follower.app.stop.is_cancelled() || follower.is_over().await {
                 return None;
             }
             match follower.read().await {
@@ -69,6 +73,19 @@ fn frames(follower: Follower) -> impl Stream<Item = std::result::Result<Frame, I
 }
 
 impl Follower {
+    /// Whether the token was taken back since, looked at no more often than the run is without a
+    /// hint. A store that is away does not say so.
+    async fn is_over(&mut self) -> bool {
+        if self.looked.elapsed() < LOOK {
+            return false;
+        }
+        self.looked = Instant::now();
+        match self.app.store.token(self.by).await {
+            Ok(token) => token.is_none_or(|it| it.revoked_at.is_some()),
+            Err(_) => false,
+        }
+    }
+
     /// Reads on, and answers how many events there were.
     async fn read(&mut self) -> Result<usize> {
         let found = self.app.store.events(self.run, self.after, PAGE).await?;

@@ -58,6 +58,12 @@ mod mailroom;
 mod mcp;
 #[path = "api/memories.rs"]
 mod memories;
+#[path = "api/oidc.rs"]
+mod oidc;
+#[path = "api/oidc_attacks.rs"]
+mod oidc_attacks;
+#[path = "api/oidc_provider.rs"]
+mod oidc_provider;
 #[path = "api/openai.rs"]
 mod openai;
 #[path = "api/openai_clients.rs"]
@@ -86,7 +92,11 @@ mod stream;
 mod tab;
 #[path = "api/traces.rs"]
 mod traces;
+#[path = "api/turnstile.rs"]
+mod turnstile;
 #[path = "api/two_minutes.rs"]
 mod two_minutes;
+#[path = "api/visits.rs"]
+mod visits;
 #[path = "api/webhooks.rs"]
 mod webhooks;

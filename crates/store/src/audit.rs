@@ -3,6 +3,8 @@
 //! if somebody does, [`Store::audit_verify`] shows where.
 
 mod chain;
+#[cfg(feature = "fuzz")]
+pub(crate) mod fuzz;
 mod verify;
 
 use chancery_domain::audit::{Entry, Link};

@@ -13,6 +13,8 @@ pub mod delivery;
 mod error;
 #[cfg(feature = "faults")]
 pub mod fault;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 pub mod log;
 pub mod mail;
 pub mod memory;
@@ -31,7 +33,8 @@ mod sql;
 mod sqlite;
 pub mod timer;
 pub mod token;
-mod visit;
+pub mod visit;
+pub mod vouched;
 
 use std::path::PathBuf;
 use std::sync::{Arc, RwLock};

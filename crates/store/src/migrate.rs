@@ -36,6 +36,7 @@ migrations! {
     11 "0011_mail";
     12 "0012_vectors";
     13 "0013_visits";
+    14 "0014_vouched";
 }
 
 /// The table that says what has been applied; the same text for both databases.

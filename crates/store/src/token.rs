@@ -91,6 +91,19 @@ impl Store {
         Ok(found.into_iter().next())
     }
 
+    /// A token by its id, revoked or not.
+    pub async fn token(&self, id: TokenId) -> Result<Option<Token>, StoreError> {
+        let found = self
+            .query(
+                "SELECT id, kind, name, operator, approve, created_at, revoked_at FROM tokens
+                 WHERE id = $1",
+                vec![Param::Uuid(id.0)],
+                token,
+            )
+            .await?;
+        Ok(found.into_iter().next())
+    }
+
     pub async fn tokens(&self) -> Result<Vec<Token>, StoreError> {
         self.query(
             "SELECT id, kind, name, operator, approve, created_at, revoked_at FROM tokens ORDER BY id",

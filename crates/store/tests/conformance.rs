@@ -133,7 +133,12 @@ on_both! {
         a_visit_ends_with_its_time_its_token_or_by_hand
         a_link_lets_one_in
         what_waits_is_counted_for_whom_it_concerns
-        what_was_answered_before_is_counted;
+        what_was_answered_before_is_counted
+        visits_are_listed_and_ended_by_whose_they_are;
+    vouched:
+        a_name_is_given_once_and_for_good
+        whoever_was_sent_away_comes_back_once
+        a_visit_says_whether_somebody_vouches_for_it;
 }
 
 /// The same questions are answered alike, whichever database answers them.

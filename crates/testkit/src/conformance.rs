@@ -17,6 +17,7 @@ pub mod rate;
 pub mod read;
 pub mod recall;
 pub mod visit;
+pub mod vouched;
 
 use std::sync::Arc;
 use std::time::Duration;

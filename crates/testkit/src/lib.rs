@@ -3,6 +3,7 @@
 pub mod conformance;
 pub mod explore;
 pub mod fake_embeddings;
+pub mod fake_issuer;
 pub mod fake_model;
 pub mod mcp_servers;
 mod permit;

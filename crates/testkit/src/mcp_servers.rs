@@ -31,6 +31,8 @@ const TYPESCRIPT_CLIENT: &[&str] = &[
     "typescript@5.9.3",
     "@types/node@20.19.25",
 ];
+/// A certified OpenID provider.
+const OIDC_PROVIDER: &[&str] = &["oidc-provider@9.13.3"];
 const SMTP: &[&str] = &["aiosmtpd==1.4.6"];
 
 /// What looks for barriers in a page. Apart from the servers, so that neither waits for the other.
@@ -96,6 +98,11 @@ pub fn openai_python() -> Result<PathBuf, InstallError> {
 /// The directory beneath which Node.js finds OpenAI's client.
 pub fn openai_node() -> Result<PathBuf, InstallError> {
     packages_in("openai-node", OPENAI_NODE)
+}
+
+/// The directory beneath which Node.js finds an OpenID provider.
+pub fn oidc_provider() -> Result<PathBuf, InstallError> {
+    packages_in("oidc-provider", OIDC_PROVIDER)
 }
 
 /// The script that looks for barriers in a page.

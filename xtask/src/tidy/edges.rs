@@ -34,6 +34,7 @@ const HOMES: &[Home] = &[
     // As a client in `runtime`, as a server in `server`: each in one module.
     Home { dependency: "rmcp", at: &["runtime", "server"] },
     Home { dependency: "reqwest", at: &["runtime", "cli", "api"] },
+    Home { dependency: "jsonwebtoken", at: &["runtime"] },
     Home { dependency: "anyhow", at: &["cli", "xtask"] },
 ];
 

@@ -1,6 +1,7 @@
 //! `bench`: how fast, each figure beside the raw limit taken in the same run. Absolute figures
 //! of a shared machine mean little; the ratios are what counts.
 
+mod agentdojo;
 mod authority;
 mod doors;
 mod load;
@@ -22,6 +23,9 @@ use crate::outcome::Outcome;
 pub enum Command {
     /// Durable steps, resume latency, memory, start-up
     Runs(RunsArgs),
+    /// What recorded attacks come to at the gate, and what the tasks that they were made on
+    #[command(name = "agentdojo")]
+    AgentDojo(agentdojo::AgentDojoArgs),
     /// What a ruling costs, alone and through the door
     Authority(authority::AuthorityArgs),
     /// What is found of what is remembered, and how long it takes
@@ -75,6 +79,7 @@ impl RunsArgs {
 pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
     match command {
         Command::Runs(args) => runs::run(global, &args).await,
+        Command::AgentDojo(args) => agentdojo::run(global, &args),
         Command::Authority(args) => authority::run(global, &args).await,
         Command::Memory(args) => memory::run(global, &args).await,
         Command::Mail(args) => mail::run(global, &args).await,

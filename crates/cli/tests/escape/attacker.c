@@ -133,6 +133,28 @@ int main(int argc, char **argv) {
 
     // Other processes.
     if (is(attempt, "ptrace")) return through(ptrace(PTRACE_ATTACH, number, 0, 0));
+    if (is(attempt, "hoard")) {
+        // Eight that have 64 MiB each, all at a time.
+        int ready[2], ends[2];
+        if (pipe(ready) || pipe(ends)) return 2;
+        for (int i = 0; i < 8; i++) {
+            if (fork() == 0) {
+                char *room = mmap(NULL, 64 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), byte;
+                if (room == MAP_FAILED) _exit(1);
+                for (size_t at = 0; at < 64 << 20; at += 4096) room[at] = 1;
+                close(ends[1]);
+                if (write(ready[1], "x", 1) < 0) _exit(1);
+                close(ready[1]);
+                _exit(read(ends[0], &byte, 1) < 0);
+            }
+        }
+        close(ready[1]);
+        char said[8];
+        int have = 0;
+        for (ssize_t n; have < 8 && (n = read(ready[0], said, 8)) > 0;) have += n;
+        errno = ENOMEM;
+        return through(have == 8 ? 0 : -1);
+    }
     if (is(attempt, "memory")) {
         char byte;
         struct iovec here = {&byte, 1}, there = {(void *)0x400000, 1};

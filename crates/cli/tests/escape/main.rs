@@ -3,6 +3,7 @@
 //! Run as root: what an agent's own user is worth shows in no other way. Where that cannot be,
 //! `CHANCERY_TEST_WITHOUT_ROOT=1` says that it is known.
 
+mod resident;
 mod rows;
 mod world;
 
@@ -66,4 +67,17 @@ fn heavy_nothing_gets_out_but_what_the_documents_say() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(possible.len() >= 40, "without walls only this is possible: {possible:?}");
     insta::assert_snapshot!(table);
+}
+
+#[test]
+fn heavy_processes_have_no_more_memory_together_than_one_may_have() {
+    if !is_root() {
+        return;
+    }
+    let world = World::new(Namespaces::Own);
+    let went = world.attempt(&["hoard"]);
+    // Where no groups can be made, nothing but each process's own limit is there.
+    assert_eq!(went.stopped, world.has_groups(), "{went:?}");
+    let bare = World::new(Namespaces::None);
+    assert!(!bare.attempt(&["hoard"]).stopped, "each of them alone may have as much");
 }

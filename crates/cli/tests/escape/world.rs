@@ -6,22 +6,30 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::net::{TcpListener, UdpSocket};
+use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
-use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use chancery_runtime::sandbox::{Launcher, Layers, Limits, Namespaces, Users, Walls};
+use chancery_runtime::sandbox::{
+    Groups, Input, Launched, Launcher, Layers, Limits, Line, Namespaces, Users, Walls,
+};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
+use tokio::io::AsyncReadExt as _;
+use tokio::runtime::Runtime;
 
 #[derive(Debug)]
 pub struct World {
     dir: TempDir,
     launcher: Launcher,
+    _resident: Victim,
+    runtime: Runtime,
     /// Who starts the launcher.
     starter: Option<u32>,
     victim: Victim,
@@ -62,8 +70,9 @@ impl World {
             .unwrap();
         compile("attacker.c", &at("attacker"), &[]);
         compile("preload.c", &at("preload.so"), &["-shared", "-fPIC"]);
+        let (line, resident) = resident(&binary, &at("outside/secret"), starter, namespaces);
         let launcher = Launcher {
-            program: binary,
+            line,
             layers: Layers {
                 namespaces,
                 users: starter.is_none(),
@@ -71,6 +80,7 @@ impl World {
                 attempts: vec![],
             },
             users: starter.is_none().then_some(users),
+            groups: starter.is_none().then(Groups::find).flatten().map(Arc::new),
             programs: vec![at("attacker"), at("preload.so")],
             limits: Limits {
                 memory_bytes: 256 << 20,
@@ -89,6 +99,8 @@ impl World {
         std::fs::set_permissions(at("outside/socket"), PermissionsExt::from_mode(0o777)).unwrap();
         World {
             launcher,
+            _resident: resident,
+            runtime: tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap(),
             starter,
             victim,
             tcp: TcpListener::bind("127.0.0.1:0").unwrap(),
@@ -96,6 +108,10 @@ impl World {
             _sockets: [open, UnixListener::bind_addr(&hidden).unwrap()],
             dir,
         }
+    }
+
+    pub fn has_groups(&self) -> bool {
+        self.launcher.groups.is_some()
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -122,14 +138,27 @@ impl World {
             ("LD_PRELOAD".to_owned(), self.path("preload.so").display().to_string()),
         ]);
         let workspace = self.path("ws");
-        let confined =
-            self.launcher.confine(&argv, &environment, &workspace, &self.walls()).unwrap();
-        // With a descriptor that it should not have, and a variable too.
-        let script = "exec 7< \"$1\"; shift; exec \"$@\"";
-        let mut command = Command::new("/bin/sh");
-        command.args(["-c", script, "sh"]).arg(self.path("outside/secret")).args(&confined.argv);
-        command.env_clear().envs(confined.environment.clone()).env("SERVER_SECRET", "s3cret");
-        self.run(command)
+        let began = Instant::now();
+        let (status, said) = self.runtime.block_on(async {
+            let nothing = Input::Nothing;
+            let launched =
+                self.launcher.launch(&argv, &environment, &workspace, &self.walls(), nothing);
+            let Launched { mut stdout, mut stderr, mut end, .. } = launched.unwrap();
+            let ended = async {
+                let status = end.wait().await.unwrap().unwrap();
+                // As the server does. What left the group holds the output until its end.
+                end.kill();
+                status
+            };
+            let (mut out, mut err) = (String::new(), String::new());
+            let said = async {
+                stdout.read_to_string(&mut out).await.unwrap();
+                stderr.read_to_string(&mut err).await.unwrap();
+            };
+            let (status, ()) = tokio::join!(ended, said);
+            (status, out + &err)
+        });
+        went(status, &said, began)
     }
 
     /// With nothing around it: what must be possible, so that being stopped means something.
@@ -161,9 +190,7 @@ impl World {
         let group = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
         let _ = kill_process_group(group, Signal::KILL);
         let said = reading.join().unwrap();
-        let (code, signal) = (status.code(), status.signal());
-        assert!(matches!((code, signal), (Some(0 | 1), None) | (None, Some(_))), "{code:?} {said}");
-        Went { stopped: code != Some(0), said: said.trim().to_owned(), took: began.elapsed() }
+        went(status, &said, began)
     }
 
     fn filled(&self, word: &str) -> String {
@@ -180,6 +207,32 @@ impl World {
                 .replace("OUT", &outside),
         }
     }
+}
+
+fn went(status: ExitStatus, said: &str, began: Instant) -> Went {
+    let (code, signal) = (status.code(), status.signal());
+    assert!(matches!((code, signal), (Some(0 | 1), None) | (None, Some(_))), "{code:?} {said}");
+    Went { stopped: code != Some(0), said: said.trim().to_owned(), took: began.elapsed() }
+}
+
+/// The resident launcher as a server would have it, started by somebody who leaves it a descriptor
+/// that it should not have, and a variable too.
+fn resident(
+    binary: &Path,
+    secret: &Path,
+    starter: Option<u32>,
+    namespaces: Namespaces,
+) -> (Line, Victim) {
+    let (line, theirs) = UnixStream::pair().unwrap();
+    let script = "exec 7< \"$1\"; shift; exec \"$@\"";
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", script, "sh"]).arg(secret).arg(binary).args(Line::arguments(namespaces));
+    command.env_clear().env("SERVER_SECRET", "s3cret").stdin(OwnedFd::from(theirs));
+    if let Some(user) = starter {
+        command.uid(user).gid(user);
+    }
+    let resident = Victim(command.spawn().unwrap());
+    (Line::to(line, namespaces), resident)
 }
 
 /// A process that ends with the test, however that ends.

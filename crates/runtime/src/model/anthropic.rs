@@ -139,3 +139,9 @@ fn text_block(text: &str) -> Value {
 fn tool(tool: &ToolOffer) -> Value {
     json!({"name": tool.name, "description": tool.description, "input_schema": tool.parameters})
 }
+
+/// An answer of which nothing has come yet.
+#[cfg(feature = "fuzz")]
+pub(super) fn reading(model: &str) -> impl super::exchange::Reading<Whole = Reply> {
+    Answer::new(model, &[])
+}

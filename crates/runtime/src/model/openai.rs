@@ -124,6 +124,12 @@ fn tool(tool: &ToolOffer) -> Value {
     })
 }
 
+/// An answer of which nothing has come yet.
+#[cfg(feature = "fuzz")]
+pub(super) fn reading(model: &str) -> impl super::exchange::Reading<Whole = Reply> {
+    Answer::new(model, &[])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

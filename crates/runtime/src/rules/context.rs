@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use super::Facts;
 use super::engine::{self, Cedar};
 use super::literals::{KINDS, Kind, Literals, Sets, Side};
+use super::named;
 use super::number::{decimal, whole};
 use super::reads::Part;
 use super::shape::{Field, Fields, Scalar, Shape};
@@ -55,6 +56,15 @@ pub(super) fn context(fields: &Fields, part: &Part, facts: &Facts<'_>) -> Result
     if part.under("said").is_some() {
         let said = make.said(arguments, facts.task)?;
         add("said", make.texts(said.into_iter())?);
+    }
+    if part.under("named").is_some() || part.under("unnamed").is_some() {
+        make.search(named::weight(arguments), facts.task)?;
+        let found = named::named(fields, arguments, facts.task, &|| today.date());
+        add("named", make.texts(found.named.into_iter())?);
+        add("unnamed", make.texts(found.unnamed.into_iter())?);
+    }
+    if part.under("capabilities").is_some() {
+        add("capabilities", make.texts(facts.capabilities.iter())?);
     }
     if part.under("contacts").is_some() {
         add("contacts", facts.contacts.value());
@@ -254,6 +264,15 @@ impl Make {
         Ok(sets)
     }
 
+    /// Looking for so many texts in the person's words.
+    fn search(&mut self, texts: usize, task: &Literals) -> Result<(), String> {
+        self.spend(texts, 0)?;
+        if texts.saturating_mul(task.weight()) > SEARCHED_MAX {
+            return Err("they are too many texts to look for in the person's words".to_owned());
+        }
+        Ok(())
+    }
+
     /// The texts among the arguments that the person wrote too.
     fn said<'a>(
         &mut self,
@@ -262,10 +281,7 @@ impl Make {
     ) -> Result<BTreeSet<&'a str>, String> {
         let mut texts = Vec::new();
         arguments.values().for_each(|it| texts_in(it, Keys::No, &mut texts));
-        self.spend(texts.len(), 0)?;
-        if texts.len().saturating_mul(task.weight()) > SEARCHED_MAX {
-            return Err("they are too many texts to look for in the person's words".to_owned());
-        }
+        self.search(texts.len(), task)?;
         Ok(texts.into_iter().filter(|it| task.says(it)).collect())
     }
 }

@@ -79,7 +79,7 @@ pub(super) fn draft<'a>(
                 Ok(example) => examples.push((name.to_owned(), expected, example)),
                 Err(error) => {
                     let hint = "an example is YAML: `input`, `words`, `contacts`, `time`, `tool`, \
-                                `agent`, `role`, `user`";
+                                `capabilities`, `agent`, `role`, `user`";
                     let detail = format!("`@{name}` cannot be read: {error}");
                     mistake(annotated(name), &detail, Some(hint));
                 }

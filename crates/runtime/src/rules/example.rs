@@ -27,6 +27,8 @@ pub(super) struct Example {
     words: Option<Words>,
     #[serde(default)]
     contacts: Vec<String>,
+    #[serde(default)]
+    capabilities: Vec<String>,
     time: Option<String>,
     agent: Option<String>,
     role: Option<String>,
@@ -86,6 +88,7 @@ impl Example {
             role: self.role.as_deref().unwrap_or("role"),
             user: self.user.as_deref().unwrap_or("user"),
             tool,
+            capabilities: &self.capabilities,
             arguments: &Value::Object(self.input.clone()),
             task: &Literals::of(words.iter().map(String::as_str)),
             contacts: &Contacts::of(&self.contacts),

@@ -127,6 +127,14 @@ impl Literals {
         self.folded.len()
     }
 
+    pub(super) fn names_link(&self, text: &str) -> bool {
+        self.sets.urls.contains(&address::one_spelling(text))
+    }
+
+    pub(super) fn names_account(&self, text: &str) -> bool {
+        self.sets.accounts.contains(&scan::one_account(text))
+    }
+
     /// Whether the person wrote this text, as whole words. A bare number is never said: the 13
     /// of June 13 is no file's id.
     pub(super) fn says(&self, text: &str) -> bool {

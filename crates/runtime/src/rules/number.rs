@@ -26,6 +26,13 @@ pub(super) fn decimal(value: &Value) -> Option<String> {
     Some(format!("{it:.4}"))
 }
 
+/// A number in ten-thousandths, the nearest one.
+pub(super) fn units(value: &Value) -> Option<i64> {
+    let it = value.as_f64()? * 10_000.0;
+    #[expect(clippy::cast_possible_truncation, reason = "it is small enough")]
+    (it.abs() <= 9_007_199_254_740_992.0).then(|| it.round() as i64)
+}
+
 /// Ten-thousandths as Cedar writes them.
 pub(super) fn in_units(ten_thousandths: i64) -> String {
     let sign = if ten_thousandths < 0 { "-" } else { "" };

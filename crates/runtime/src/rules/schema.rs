@@ -70,6 +70,9 @@ fn context(fields: &Fields) -> Value {
         ("task", record(literals)),
         ("found", found),
         ("said", set(text.clone())),
+        ("named", set(text.clone())),
+        ("unnamed", set(text.clone())),
+        ("capabilities", set(text.clone())),
         ("contacts", set(text.clone())),
         (
             "time",

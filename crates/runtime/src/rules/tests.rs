@@ -2,6 +2,7 @@
 
 mod attacks;
 mod loading;
+mod unknown;
 
 use chancery_domain::policy::{Reason, Ruling};
 use jiff::tz::TimeZone;
@@ -107,6 +108,7 @@ impl Call {
             role: self.role,
             user: "anna",
             tool: self.tool,
+            capabilities: &[],
             arguments: &self.arguments,
             task: &Literals::of([self.words].into_iter()),
             contacts: &Contacts::of(&self.contacts),

@@ -2,6 +2,7 @@
 //! could not get out of.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use rustix::process::{geteuid, getpid};
 use tokio_util::sync::CancellationToken;
 
 use super::probe::{ATTEMPTS, Attempt};
-use super::{Isolation, Launcher, Layers, Limits, MODE, Namespaces, Users, Walls};
+use super::{Groups, Isolation, Launcher, Layers, Limits, Line, MODE, Namespaces, Users, Walls};
 use crate::tool::process::{self, Behind, Ended, How, Program};
 
 /// What the operator says about isolation, beside that it is required.
@@ -41,11 +42,9 @@ impl Isolation {
             {
                 continue;
             }
-            match attempt(&settings, namespaces).await {
-                Ok(mut launcher) => {
-                    launcher.layers.lacking = Some(why).filter(|it| !it.is_empty());
-                    return Isolation::On(Arc::new(launcher));
-                }
+            let lacking = Some(why.clone()).filter(|it| !it.is_empty());
+            match attempt(&settings, namespaces, lacking).await {
+                Ok(launcher) => return Isolation::On(Arc::new(launcher)),
                 Err(error) => why = error,
             }
         }
@@ -53,17 +52,24 @@ impl Isolation {
     }
 }
 
-async fn attempt(settings: &Settings, namespaces: Namespaces) -> Result<Launcher, String> {
+async fn attempt(
+    settings: &Settings,
+    namespaces: Namespaces,
+    lacking: Option<String>,
+) -> Result<Launcher, String> {
     let users = settings.users.filter(|_| namespaces == Namespaces::Own);
     let users_hold = users.is_some();
-    let layers = Layers { namespaces, users: users_hold, lacking: None, attempts: Vec::new() };
-    let mut launcher = Launcher {
-        program: settings.launcher.clone().unwrap_or_else(|| OURSELVES.into()),
+    let layers = Layers { namespaces, users: users_hold, lacking, attempts: Vec::new() };
+    let program = settings.launcher.clone().unwrap_or_else(|| OURSELVES.into());
+    let launcher = Launcher {
+        line: Line::new(program, namespaces),
         layers,
         users,
+        groups: Groups::find().map(Arc::new),
         programs: settings.programs.clone(),
         limits: settings.limits,
     };
+    let launcher = Arc::new(launcher);
     let binary = match &settings.launcher {
         Some(named) => named.clone(),
         None => std::env::current_exe().map_err(|it| it.to_string())?,
@@ -84,10 +90,16 @@ async fn attempt(settings: &Settings, namespaces: Namespaces) -> Result<Launcher
         argv: argv.to_vec(),
         environment: BTreeMap::new(),
         directory: settings.workspace.clone(),
-        behind: Behind::Walls(Isolation::On(Arc::new(launcher.clone())), Box::new(walls)),
+        behind: Behind::Walls(Isolation::On(launcher.clone()), Box::new(walls)),
     };
     let ran = process::run(&program, PATIENCE, 64 * 1024, &CancellationToken::new()).await;
-    let ended = ran.map_err(|it| format!("the launcher cannot be started: {it}"))?;
+    let ended = ran.map_err(|it| match it.kind() {
+        io::ErrorKind::Unsupported => it.to_string(),
+        _ => format!("the launcher cannot be started: {it}"),
+    })?;
+    drop(program);
+    let mut launcher =
+        Arc::into_inner(launcher).ok_or_else(|| "the launcher is busy".to_owned())?;
     launcher.layers.attempts = in_vain(&ended)?;
     Ok(launcher)
 }

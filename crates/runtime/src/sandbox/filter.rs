@@ -13,6 +13,7 @@ use seccompiler::{
 
 use super::Namespaces;
 use super::calls::{ALLOWED, ALLOWED_OLD, IN_OWN_NAMESPACES, REFUSED, REFUSED_OLD};
+use super::ranges::{self, Verdict};
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
@@ -24,40 +25,42 @@ const PERSONALITY_QUERY: u64 = 0xffff_ffff;
 
 /// For this process and all that it starts, for good.
 pub fn apply(network: bool, namespaces: Namespaces) -> Result<(), String> {
-    let told = |it: seccompiler::Error| it.to_string();
-    for filter in programs(network, namespaces).map_err(|it| it.to_string())? {
-        apply_filter(&filter).map_err(told)?;
-    }
-    Ok(())
+    let arguments = arguments(network, namespaces).map_err(|it| it.to_string())?;
+    apply_filter(&arguments).map_err(|it| it.to_string())?;
+    // It ends the list of calls, so the other must be in place by then.
+    let calls = ranges::program(&verdicts(network, namespaces))?;
+    apply_filter(&calls).map_err(|it| it.to_string())
 }
 
-/// The second filter ends the list of calls, so the first must be in place by then.
-fn programs(
-    network: bool,
-    namespaces: Namespaces,
-) -> Result<[BpfProgram; 2], seccompiler::BackendError> {
-    let arch: TargetArch = std::env::consts::ARCH.try_into()?;
-    let refused = refused(network, namespaces)?;
-    let not_permitted = SeccompAction::Errno(EPERM.unsigned_abs());
-    let refused = SeccompFilter::new(refused, SeccompAction::Allow, not_permitted, arch)?;
-    // "No such call": whoever asks falls back on an older one, as on an older kernel.
-    let unknown = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
-    let known = SeccompFilter::new(known(namespaces), unknown, SeccompAction::Allow, arch)?;
-    Ok([refused.try_into()?, known.try_into()?])
-}
-
-fn known(namespaces: Namespaces) -> Rules {
+/// What is said of each call by its number. Those that are in no list do not exist: whoever asks
+/// for one falls back on an older one, as on an older kernel.
+fn verdicts(network: bool, namespaces: Namespaces) -> BTreeMap<u32, Verdict> {
     let own = match namespaces {
         Namespaces::None => &[][..],
         Namespaces::Own | Namespaces::Users => IN_OWN_NAMESPACES,
     };
-    // Those that are refused are known too: the other filter has the word on them.
-    let all = [ALLOWED, ALLOWED_OLD, own, REFUSED, REFUSED_OLD];
-    all.into_iter().flatten().map(|it| (*it, Vec::new())).collect()
+    let allowed = [ALLOWED, ALLOWED_OLD, own].into_iter().flatten();
+    let refused = [REFUSED, REFUSED_OLD].into_iter().flatten();
+    let sockets = [libc::SYS_socket].into_iter().filter(|_| !network);
+    // A call that is in two lists is refused: the later word stands.
+    let all = allowed.map(|it| (*it, Verdict::Allow));
+    let all = all.chain(refused.copied().chain(sockets).map(|it| (it, Verdict::Refuse)));
+    all.filter_map(|(call, verdict)| Some((u32::try_from(call).ok()?, verdict))).collect()
+}
+
+/// What is refused for its arguments.
+fn arguments(
+    network: bool,
+    namespaces: Namespaces,
+) -> Result<BpfProgram, seccompiler::BackendError> {
+    let arch: TargetArch = std::env::consts::ARCH.try_into()?;
+    let not_permitted = SeccompAction::Errno(EPERM.unsigned_abs());
+    let rules = refused(network, namespaces)?;
+    SeccompFilter::new(rules, SeccompAction::Allow, not_permitted, arch)?.try_into()
 }
 
 fn refused(network: bool, namespaces: Namespaces) -> Result<Rules, seccompiler::BackendError> {
-    let mut rules: Rules = REFUSED.iter().chain(REFUSED_OLD).map(|it| (*it, Vec::new())).collect();
+    let mut rules = Rules::new();
     let rule = |conditions: &[(u8, Width, Is, u64)]| {
         let conditions = conditions.iter().cloned();
         let all =
@@ -84,17 +87,14 @@ fn refused(network: bool, namespaces: Namespaces) -> Result<Rules, seccompiler::
     };
     // A socket of a file's name reaches past the network's walls, and past those around files:
     // a database, a container engine. A pair of sockets reaches nobody.
-    let sockets = if network {
+    if network {
         let kind = |it: i32| (1, Width::Dword, Is::MaskedEq(0xf), word(it));
         let plain = [SOCK_STREAM, SOCK_DGRAM];
         let raw = (0..16).filter(|it| !plain.contains(it)).map(|it| rule(&[kind(it)]));
         let mut sockets = raw.collect::<Result<Vec<_>, _>>()?;
         sockets.push(rule(&other(0, &[AF_INET, AF_INET6]))?);
-        sockets
-    } else {
-        Vec::new()
-    };
-    rules.insert(libc::SYS_socket, sockets);
+        rules.insert(libc::SYS_socket, sockets);
+    }
     rules.insert(libc::SYS_socketpair, vec![rule(&other(0, &[AF_UNIX]))?]);
 
     let terminal = [TIOCSTI, TIOCLINUX].map(|it| rule(&[(1, Width::Dword, Is::Eq, it)]));

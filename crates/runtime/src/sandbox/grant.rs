@@ -37,7 +37,7 @@ pub enum Origin {
 }
 
 /// What programs need to run at all. Of `/etc` what is named: the rest may hold secrets.
-const SYSTEM: &[&str] = &[
+pub const SYSTEM: &[&str] = &[
     "/usr",
     "/bin",
     "/sbin",
@@ -75,22 +75,15 @@ const SYSTEM: &[&str] = &[
 /// Who is who. Behind a wall of its own a process has others.
 pub const NAMES: &[&str] = &["/etc/passwd", "/etc/group", "/etc/nsswitch.conf"];
 
-const NETWORK: &[&str] =
+pub const NETWORK: &[&str] =
     &["/etc/gai.conf", "/etc/host.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/resolv.conf"];
 
 pub const DEVICES: &[&str] =
     &["/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero"];
 
-/// Opens all that walls let a process reach. What is not there is not given.
+/// Opens what these walls in particular let a process reach. What is not there is not given.
 pub fn open(walls: &Walls, program: Option<&Path>) -> io::Result<Vec<Grant>> {
     let mut grants = Vec::new();
-    let network = if walls.network { NETWORK } else { &[] };
-    for path in SYSTEM.iter().chain(network) {
-        grants.extend(outside(Path::new(path), Access::Read)?);
-    }
-    for path in DEVICES {
-        grants.extend(outside(Path::new(path), Access::Device)?);
-    }
     for path in walls.programs.iter().map(PathBuf::as_path).chain(program) {
         grants.extend(outside(path, Access::Read)?);
     }
@@ -101,6 +94,16 @@ pub fn open(walls: &Walls, program: Option<&Path>) -> io::Result<Vec<Grant>> {
         }
     }
     Ok(grants)
+}
+
+/// Opens what every process is given of the system, where it has no world of its own.
+pub fn common(walls: &Walls) -> io::Result<Vec<Grant>> {
+    let network = if walls.network { NETWORK } else { &[] };
+    let read = [SYSTEM, NAMES, network, &["/proc"]].concat();
+    let read = read.into_iter().map(|it| (it, Access::Read));
+    let devices = DEVICES.iter().map(|it| (*it, Access::Device));
+    let found = read.chain(devices).map(|(path, access)| outside(Path::new(path), access));
+    Ok(found.collect::<io::Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
 pub const PATH: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);

@@ -111,9 +111,9 @@ impl Cover<'_> {
         let empty = match self.empty.take() {
             Some(empty) => empty,
             None => {
-                let file = grant::make(self.root, Path::new("dev/.denied"), Kind::File)?;
-                let folder = grant::make(self.root, Path::new("dev/.closed"), Kind::Directory)?;
-                for name in ["dev/.denied", "dev/.closed"] {
+                let file = grant::make(self.root, Path::new("run/.denied"), Kind::File)?;
+                let folder = grant::make(self.root, Path::new("run/.closed"), Kind::Directory)?;
+                for name in ["run/.denied", "run/.closed"] {
                     rustix::fs::chmodat(CWD, name, Mode::empty(), AtFlags::empty())?;
                 }
                 [file, folder]

@@ -1,24 +1,29 @@
-//! The hidden mode of our binary: puts up walls around itself, and then becomes the program or
-//! waits for it. Runs alone in a process that has one thread and nothing to lose.
+//! What becomes of a process that the resident launcher has made: it puts up walls around itself,
+//! starts the program behind them, waits for its end and says how it was.
 
 use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, ExitStatus};
+use std::process::{Command, ExitCode};
+use std::time::Duration;
 
-use rustix::process::{Signal, getpid, kill_process};
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{DumpableBehavior, Pid, WaitOptions, set_dumpable_behavior};
 
 use super::grant::{self, Access};
+use super::ground::Ground;
 use super::namespaces::{self, Namespaces};
-use super::{MODE, ORDER, Order, fence, filter, probe, tree, user};
-use crate::tool::process::{Ended, How};
+use super::resident::{self, Word};
+use super::{MODE, Order, fence, filter, probe, tree, user};
 
-/// What this process ends with where the walls cannot be put up; the reason is on its error
-/// output, after [`REFUSED`].
-const NOT_CONFINED: i32 = 125;
-const NOT_STARTED: u8 = 127;
-/// What the reason begins with.
+const NOT_STARTED: i32 = 127;
+/// How often, and after how long, a process is tried to be made once more.
+const TRIES: usize = 100;
+const PAUSE: Duration = Duration::from_millis(20);
+/// What the reason on the error output begins with.
 const REFUSED: &str = "chancery: not started, for it cannot be isolated: ";
 
 /// Does what the hidden mode does, where the command line asks for it. Call it before anything
@@ -28,145 +33,161 @@ pub fn if_asked() -> Option<ExitCode> {
     if arguments.next().as_deref() != Some(MODE.as_ref()) {
         return None;
     }
-    Some(match arguments.next() {
-        None => launch(),
-        Some(what) if what == probe::ATTEMPTS => probe::answer(arguments),
-        Some(_) => ExitCode::FAILURE,
-    })
-}
-
-/// Why the walls could not be put up, if that is how it ended. A program can say the same of
-/// itself, and has then refused itself.
-pub(crate) fn refusal(ended: &Ended) -> Option<String> {
-    match ended.how {
-        How::Exited(status) if status.code() == Some(NOT_CONFINED) => {
-            let said = ended.stderr.text();
-            said.strip_prefix(REFUSED).map(|it| it.trim().to_owned())
-        }
-        _ => None,
+    let what = arguments.next().unwrap_or_default();
+    if what == resident::RESIDENT {
+        let named = arguments.next().and_then(|it| Namespaces::named(it.to_str()?));
+        return Some(named.map_or(ExitCode::FAILURE, resident::stay));
     }
+    Some(if what == probe::ATTEMPTS { probe::answer(arguments) } else { ExitCode::FAILURE })
 }
 
-fn launch() -> ExitCode {
-    let order = std::env::var(ORDER).map_err(|it| it.to_string());
-    let order = order.and_then(|it| serde_json::from_str(&it).map_err(|it| it.to_string()));
-    let order: Order = match order {
-        Ok(order) => order,
-        Err(error) => return refuse(&format!("no order is to be had: {error}")),
+/// In the process that was made for it, until the program's end.
+pub fn launch(
+    ground: Result<Ground, String>,
+    order: OwnedFd,
+    streams: [OwnedFd; 3],
+    word: OwnedFd,
+) -> ! {
+    let said = match begin(ground, order, streams) {
+        Ok(program) => {
+            // The server has been about its own part meanwhile. If it is gone, so are we.
+            let mut go = [0];
+            if !matches!(rustix::io::read(&word, &mut go), Ok(1)) {
+                std::process::exit(0);
+            }
+            outcome(program)
+        }
+        Err(why) => {
+            eprintln!("{REFUSED}{why}");
+            Word::Refused(why)
+        }
     };
-    let held = match confine(&order) {
-        Ok(held) => held,
-        Err(error) => return refuse(&error),
-    };
-    let Some(mut program) = program(&order) else {
-        let name = order.argv.first().map_or("", |it| it);
-        eprintln!("chancery: there is no program `{name}` here");
-        return ExitCode::from(NOT_STARTED);
-    };
-    let failed = match held {
-        None => program.exec(),
-        // The first process of the new world ends with this one, and everything with it.
-        Some(_first) => match program.status() {
-            Ok(status) => return end_as(status),
-            Err(error) => error,
-        },
-    };
-    eprintln!("chancery: `{}` cannot be started: {failed}", order.argv[0]);
-    ExitCode::from(NOT_STARTED)
+    // If nobody listens any more, nobody wants to know.
+    let _ = rustix::io::write(&word, &said.written());
+    std::process::exit(0)
 }
 
-fn refuse(why: &str) -> ExitCode {
-    eprintln!("{REFUSED}{why}");
-    ExitCode::from(u8::try_from(NOT_CONFINED).unwrap_or(1))
+fn begin(
+    ground: Result<Ground, String>,
+    order: OwnedFd,
+    streams: [OwnedFd; 3],
+) -> Result<(Command, String), String> {
+    let told = |it: io::Error| it.to_string();
+    rustix::process::setpgid(None, None).map_err(|it| told(it.into()))?;
+    dress(&streams).map_err(told)?;
+    drop(streams);
+    let order = read(order).map_err(|it| format!("no order is to be had: {it}"))?;
+    confine(&order, ground?)?;
+    let name = order.argv.first().cloned().unwrap_or_default();
+    Ok((program(&order), name))
 }
 
-/// Puts up the walls. Where namespaces are among them, answers with what holds them.
-fn confine(order: &Order) -> Result<Option<namespaces::First>, String> {
-    let at = |layer: &'static str| move |it: std::io::Error| format!("{layer}: {it}");
+/// A file from its beginning.
+fn read(order: OwnedFd) -> io::Result<Order> {
+    let order = std::fs::File::from(order);
+    Ok(serde_json::from_reader(io::BufReader::new(order))?)
+}
+
+fn dress([stdin, stdout, stderr]: &[OwnedFd; 3]) -> io::Result<()> {
+    rustix::stdio::dup2_stdin(stdin)?;
+    rustix::stdio::dup2_stdout(stdout)?;
+    rustix::stdio::dup2_stderr(stderr)?;
+    Ok(())
+}
+
+/// Puts up the walls.
+fn confine(order: &Order, ground: Ground) -> Result<(), String> {
+    let at = |layer: &'static str| move |it: io::Error| format!("{layer}: {it}");
     let walls = &order.walls;
-    close_inherited().map_err(at("descriptors"))?;
-    namespaces::enter(order.namespaces, walls.network).map_err(|it| format!("namespaces: {it}"))?;
+    namespaces::enter(&ground, walls.network).map_err(at("namespaces"))?;
     let named = order.argv.first().filter(|it| it.contains('/')).map(PathBuf::from);
     let mut grants = grant::open(walls, named.as_deref()).map_err(at("files"))?;
     if let Some(user) = order.user {
         user::admit(walls, &grants, user).map_err(at("the agent's user"))?;
     }
-    let first = match order.namespaces {
+    match ground.namespaces {
         Namespaces::None => {
-            let names = grant::NAMES.iter().map(Path::new);
-            for path in names.chain([Path::new("/proc")]) {
-                grants.extend(grant::outside(path, Access::Read).map_err(at("files"))?);
-            }
+            grants.extend(grant::common(walls).map_err(at("files"))?);
             for path in order.scratch.iter() {
                 grants.extend(grant::outside(path, Access::Write).map_err(at("files"))?);
             }
-            None
         }
         Namespaces::Own | Namespaces::Users => {
-            tree::build(order, &mut grants).map_err(at("mounts"))?;
-            let first = namespaces::first(order.user).map_err(at("namespaces"))?;
+            tree::build(order, &ground, &mut grants).map_err(at("mounts"))?;
+            namespaces::mount_proc().map_err(at("`/proc`"))?;
             tree::enter().map_err(at("mounts"))?;
-            grants.extend(tree::inside().map_err(at("mounts"))?);
-            Some(first)
+            grants.extend(tree::inside(&ground).map_err(at("mounts"))?);
         }
-    };
+    }
     rustix::process::chdir(&order.directory).map_err(|it| at("directory")(it.into()))?;
-    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    walls.limits.apply(order.namespaces).map_err(|it| at("limits")(it.into()))?;
+    rustix::process::umask(Mode::from_raw_mode(0o077));
+    walls.limits.apply(ground.namespaces).map_err(|it| at("limits")(it.into()))?;
     user::become_user(order.user).map_err(at("the agent's user"))?;
+    // What it starts may not look into this process, though it is of the same user.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(|it| at("privileges")(it.into()))?;
     rustix::thread::set_no_new_privs(true).map_err(|it| at("privileges")(it.into()))?;
     fence::apply(&grants, walls.network)?;
-    drop(grants);
-    filter::apply(walls.network, order.namespaces).map_err(|it| format!("seccomp: {it}"))?;
-    Ok(first)
+    filter::apply(walls.network, ground.namespaces).map_err(|it| format!("seccomp: {it}"))
 }
 
-/// What the server's own parent left open when it started the server is not for programs.
-fn close_inherited() -> std::io::Result<()> {
-    let open: Vec<i32> = std::fs::read_dir("/proc/self/fd")?
-        .filter_map(|it| it.ok()?.file_name().to_str()?.parse().ok())
-        .filter(|it| *it > 2)
-        .collect();
-    for descriptor in open {
-        // The one that the list was read with is closed already.
-        let _ = nix::unistd::close(descriptor);
-    }
-    Ok(())
-}
-
-fn program(order: &Order) -> Option<Command> {
-    let (name, arguments) = order.argv.split_first()?;
+fn program(order: &Order) -> Command {
+    let name = order.argv.first().map_or("", |it| it);
     let search = order.environment.get("PATH").map_or("", |it| it);
-    let found = find(name, search)?;
     #[expect(clippy::disallowed_methods, reason = "what is started here was let through there")]
-    let mut command = Command::new(found);
+    let mut command = Command::new(find(name, search));
     let own = match &order.scratch {
         Some(path) => path.as_os_str().to_owned(),
         None => OsString::from("/tmp"),
     };
-    command.arg0(name).args(arguments).env_clear().envs(&order.environment);
+    command.arg0(name).args(order.argv.iter().skip(1)).env_clear().envs(&order.environment);
     command.env("HOME", &own).env("TMPDIR", &own);
-    Some(command)
+    command
 }
 
 /// As a shell would find it, but within the walls.
-fn find(name: &str, search: &str) -> Option<PathBuf> {
+fn find(name: &str, search: &str) -> PathBuf {
     let runs = |it: &PathBuf| {
         std::fs::metadata(it).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
     };
-    if name.contains('/') {
-        return Some(PathBuf::from(name));
-    }
-    let absolute = search.split(':').filter(|it| it.starts_with('/'));
-    absolute.map(|it| Path::new(it).join(name)).find(runs)
+    let absolute = search.split(':').filter(|it| it.starts_with('/') && !name.contains('/'));
+    let found = absolute.map(|it| Path::new(it).join(name)).find(runs);
+    found.unwrap_or_else(|| if name.contains('/') { name.into() } else { "/nowhere".into() })
 }
 
-/// Ends this process as the program ended.
-fn end_as(status: ExitStatus) -> ExitCode {
-    if let Some(signal) = status.signal().and_then(Signal::from_named_raw) {
-        // Some are ignored by us; then the number says it, as it does in a shell.
-        let _ = kill_process(getpid(), signal);
+/// Starts it and waits for its end.
+fn outcome((mut program, name): (Command, String)) -> Word {
+    let mut spawned = program.spawn();
+    for _ in 0..TRIES {
+        // Those of the same agent that are on their way out still count.
+        if !spawned.as_ref().is_err_and(|it| it.kind() == io::ErrorKind::WouldBlock) {
+            break;
+        }
+        std::thread::sleep(PAUSE);
+        spawned = program.spawn();
     }
-    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
-    ExitCode::from(u8::try_from(code).unwrap_or(1))
+    let started = match spawned {
+        Ok(started) => started,
+        Err(error) => {
+            eprintln!("chancery: `{name}` cannot be started: {error}");
+            return Word::Ended(NOT_STARTED << 8);
+        }
+    };
+    // This process holds no end of the program's pipes, or they would not end with the program.
+    if let Ok(null) = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
+        let _ = rustix::stdio::dup2_stdin(&null);
+        let _ = rustix::stdio::dup2_stdout(&null);
+        let _ = rustix::stdio::dup2_stderr(&null);
+    }
+    let program = i32::try_from(started.id()).ok().and_then(Pid::from_raw);
+    loop {
+        // Those whose parents are gone are ours too, where we are the first of a world.
+        match rustix::process::wait(WaitOptions::empty()) {
+            Ok(Some((gone, status))) if Some(gone) == program => {
+                return Word::Ended(status.as_raw());
+            }
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return Word::Ended(std::process::ExitStatus::from_raw(9).into_raw()),
+        }
+    }
 }

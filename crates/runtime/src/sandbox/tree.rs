@@ -5,32 +5,35 @@ use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::mount::{
-    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount,
-    mount_change, mount_remount, move_mount, open_tree, unmount,
+    MountFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, mount_remount, move_mount,
+    open_tree, unmount,
 };
 
-use super::grant::{self, Access, Grant, Kind};
+use super::grant::{self, Access, DEVICES, Grant, Kind, NETWORK};
+use super::ground::{Ground, Piece};
 use super::{Order, hide};
 
 /// Builds it over the working directory, which is to be its root. Must come within a mount
 /// namespace of our own.
-pub fn build(order: &Order, grants: &mut [Grant]) -> io::Result<()> {
-    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
-    // Opened again from here: a handle from before is in the namespace that we left.
+pub fn build(order: &Order, ground: &Ground, grants: &mut [Grant]) -> io::Result<()> {
+    // What is beneath the place that we build in must be open by then.
     for grant in grants.iter_mut() {
         grant.at = copy(&grant.at)?;
     }
-    // Any directory serves as the place to build in: all that is needed of the old tree is open.
     let place = &order.walls.workspace;
     blank(place, FRAME_BYTES, 0o755)?;
     rustix::process::chdir(place)?;
     let root = rustix::fs::open(".", grant::PATH | OFlags::DIRECTORY, Mode::empty())?;
     frame(order, &root)?;
+    let mut there: Vec<(PathBuf, Access)> = Vec::new();
+    for piece in &ground.pieces {
+        lay(&root, ground, piece)?;
+        there.push((piece.path().to_owned(), Access::Read));
+    }
     // What contains another comes before it.
     grants.sort_by_key(|it| (it.path.components().count(), it.access != Access::Write));
-    let mut there: Vec<(PathBuf, Access)> = Vec::new();
     for grant in grants.iter() {
         let within = |(path, access): &(PathBuf, Access)| {
             grant.path.starts_with(path) && (*access == grant.access || *access == Access::Write)
@@ -49,6 +52,25 @@ pub fn build(order: &Order, grants: &mut [Grant]) -> io::Result<()> {
     Ok(())
 }
 
+/// A part of the ground, in its place. It is sealed already.
+fn lay(root: &OwnedFd, ground: &Ground, piece: &Piece) -> io::Result<()> {
+    let below = |it: &Path| it.strip_prefix("/").map_or_else(|_| it.to_owned(), Path::to_owned);
+    match piece {
+        Piece::Link { path, target } => {
+            let path = below(path);
+            if let Some(parent) = path.parent() {
+                grant::make(root, parent, Kind::Directory)?;
+            }
+            Ok(rustix::fs::symlinkat(target, root, path)?)
+        }
+        Piece::Mount { path, kind } => {
+            let source = ground.at().join(below(path));
+            let source = rustix::fs::open(source, grant::PATH, Mode::empty())?;
+            put(root, path, *kind, &copy(&source)?)
+        }
+    }
+}
+
 /// Leaves the old file system behind. The working directory is the new root.
 pub fn enter() -> io::Result<()> {
     rustix::process::pivot_root(".", ".")?;
@@ -58,11 +80,18 @@ pub fn enter() -> io::Result<()> {
     Ok(())
 }
 
-/// What the walls are to be held with, once inside: a handle to the new `/tmp` and `/proc`.
-pub fn inside() -> io::Result<Vec<Grant>> {
-    let given = [("/tmp", Access::Write), ("/proc", Access::Read), ("/etc", Access::Read)];
-    let found = given.map(|(path, access)| grant::outside(Path::new(path), access));
-    Ok(found.into_iter().collect::<io::Result<Vec<_>>>()?.into_iter().flatten().collect())
+/// What the walls are to be held with, once inside: handles to what every process has.
+pub fn inside(ground: &Ground) -> io::Result<Vec<Grant>> {
+    let mounted = ground.pieces.iter().filter_map(|it| match it {
+        Piece::Mount { path, .. } if path != Path::new("/dev") => Some((&**path, Access::Read)),
+        Piece::Mount { .. } | Piece::Link { .. } => None,
+    });
+    let own = [("/tmp", Access::Write), ("/proc", Access::Read), ("/run", Access::Read)];
+    let own = own.into_iter().map(|(path, access)| (Path::new(path), access));
+    let devices = DEVICES.iter().map(|it| (Path::new(*it), Access::Device));
+    let found = mounted.chain(own).chain(devices);
+    let found = found.map(|(path, access)| grant::outside(path, access));
+    Ok(found.collect::<io::Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
 const FRAME_BYTES: u64 = 4 << 20;
@@ -70,23 +99,13 @@ const SEALED: MountFlags = MountFlags::RDONLY.union(MountFlags::NOSUID).union(Mo
 
 /// What every process has of its own.
 fn frame(order: &Order, root: &OwnedFd) -> io::Result<()> {
-    for name in ["proc", "dev", "etc"] {
+    for name in ["proc", "run", "tmp"] {
         grant::make(root, Path::new(name), Kind::Directory)?;
     }
-    grant::make(root, Path::new("tmp"), Kind::Directory)?;
     blank(Path::new("tmp"), order.walls.limits.scratch_bytes, 0o1777)?;
     // Where it starts is there, even if nothing in it is its own.
     for path in [&order.walls.workspace, &order.directory] {
         grant::make(root, path, Kind::Directory)?;
-    }
-    for (name, target) in [
-        ("dev/fd", "/proc/self/fd"),
-        ("dev/stdin", "/proc/self/fd/0"),
-        ("dev/stdout", "/proc/self/fd/1"),
-        ("dev/stderr", "/proc/self/fd/2"),
-        ("dev/shm", "/tmp"),
-    ] {
-        rustix::fs::symlinkat(target, CWD, name)?;
     }
     let user = order.user.unwrap_or_else(|| rustix::process::geteuid().as_raw());
     let group = order.user.unwrap_or_else(|| rustix::process::getegid().as_raw());
@@ -94,16 +113,23 @@ fn frame(order: &Order, root: &OwnedFd) -> io::Result<()> {
     // A name with a colon in it would be two fields.
     let name: String = name.chars().filter(char::is_ascii_alphanumeric).take(32).collect();
     let passwd = format!("{name}:x:{user}:{group}::/tmp:/bin/sh\n");
-    std::fs::write("etc/passwd", passwd)?;
-    std::fs::write("etc/group", format!("{name}:x:{group}:\n"))?;
+    std::fs::write("run/passwd", passwd)?;
+    std::fs::write("run/group", format!("{name}:x:{group}:\n"))?;
     if !order.walls.network {
-        std::fs::write("etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n")?;
+        std::fs::write("run/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n")?;
+        return Ok(());
+    }
+    for path in NETWORK.iter().map(Path::new) {
+        // What is not there is not given.
+        if let (Some(name), Ok(text)) = (path.file_name(), std::fs::read(path)) {
+            std::fs::write(Path::new("run").join(name), text)?;
+        }
     }
     Ok(())
 }
 
 /// An empty file system in memory.
-fn blank(at: &Path, bytes: u64, mode: u32) -> io::Result<()> {
+pub fn blank(at: &Path, bytes: u64, mode: u32) -> io::Result<()> {
     let options = CString::new(format!("size={bytes},nr_inodes=65536,mode={mode:o}"))?;
     mount("tmpfs", at, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, options.as_c_str())?;
     Ok(())
@@ -118,7 +144,8 @@ pub fn copy(of: &OwnedFd) -> io::Result<OwnedFd> {
     Ok(open_tree(of, "", flags)?)
 }
 
-fn put(root: &OwnedFd, path: &Path, kind: Kind, what: &OwnedFd) -> io::Result<()> {
+/// Puts a mount in its place beneath a root, which is made if it is missing.
+pub fn put(root: &OwnedFd, path: &Path, kind: Kind, what: &OwnedFd) -> io::Result<()> {
     let place = grant::make(root, path, kind)?;
     over(&place, what)
 }

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use super::process::{self, Behind, Ended, How, Program};
 use super::{CallContext, Description, Done, Tool, ToolSpec};
 
-use crate::sandbox::{Isolation, Walls, launch};
+use crate::sandbox::{Isolation, Walls};
 
 pub use template::{Template, TemplateError};
 
@@ -168,9 +168,6 @@ impl Command {
     }
 
     fn result(&self, ended: &Ended) -> CallResult {
-        if let Some(why) = launch::refusal(ended) {
-            return self.refused(&why);
-        }
         let (code, head) = match ended.how {
             How::Exited(status) if status.success() => (None, "exit code 0".to_owned()),
             How::Exited(status) => (Some("COMMAND_FAILED"), exit(status)),

@@ -136,7 +136,7 @@ impl Overrides {
         found.map(|(entry, over)| (entry.as_str(), over))
     }
 
-    pub(super) fn apply(&self, spec: &mut ToolSpec) {
+    pub fn apply(&self, spec: &mut ToolSpec) {
         if let Some((_, over)) = self.over(&spec.name) {
             spec.risk = over.risk.unwrap_or(spec.risk);
             if let Some(capabilities) = &over.capabilities {

@@ -10,6 +10,8 @@
 mod call;
 mod catalog;
 mod endpoint;
+#[cfg(feature = "fuzz")]
+pub(crate) mod fuzz;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

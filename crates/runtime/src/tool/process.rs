@@ -12,10 +12,11 @@ use std::{fmt, io};
 use futures_util::future::join;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
-use crate::sandbox::{Confined, Isolation, Scratch, Walls};
+use crate::sandbox::{End, Input, Isolation, Launched, Walls};
 
 /// What is to be started.
 #[derive(Clone)]
@@ -67,11 +68,18 @@ pub(crate) struct Captured {
 
 /// A process and all that it started. Ends with this value.
 #[derive(Debug)]
-pub(crate) struct Group {
-    child: Child,
-    leader: Option<Pid>,
-    /// Goes when nobody is left who could write to it.
-    scratch: Option<Scratch>,
+pub(crate) enum Group {
+    /// It is our child.
+    Free { child: Child, leader: Option<Pid> },
+    /// Our launcher's.
+    Walled(End),
+}
+
+struct Started {
+    group: Group,
+    stdin: Option<Sender>,
+    stdout: Receiver,
+    stderr: Receiver,
 }
 
 /// How long output is waited for after the end: a process that left the group may hold the pipe
@@ -79,7 +87,8 @@ pub(crate) struct Group {
 const DRAIN_MAX: Duration = Duration::from_secs(1);
 
 /// Runs a program to its end, or to that of the time it has. Keeps `keep` bytes of each output
-/// and reads on beyond them, so that the program does not wait for a reader.
+/// and reads on beyond them, so that the program does not wait for a reader. One whose walls could
+/// not be put up is [`io::ErrorKind::Unsupported`].
 pub(crate) async fn run(
     program: &Program,
     timeout: Duration,
@@ -87,10 +96,8 @@ pub(crate) async fn run(
     cancelled: &CancellationToken,
 ) -> io::Result<Ended> {
     let (mut stdout, mut stderr) = (Captured::default(), Captured::default());
-    let mut group = start(program, Stdio::null())?;
+    let Started { mut group, stdout: out, stderr: err, .. } = start(program, Input::Nothing)?;
     let how = {
-        let out = group.child.stdout.take();
-        let err = group.child.stderr.take();
         let drain = join(stdout.fill(out, keep), stderr.fill(err, keep));
         tokio::pin!(drain);
         let mut drained = false;
@@ -99,7 +106,7 @@ pub(crate) async fn run(
         let how = loop {
             tokio::select! {
                 biased;
-                status = group.child.wait() => break How::Exited(status?),
+                status = group.end() => break How::Exited(status?),
                 () = cancelled.cancelled() => break How::Cancelled,
                 () = &mut deadline => break How::TimedOut,
                 _ = &mut drain, if !drained => drained = true,
@@ -112,68 +119,89 @@ pub(crate) async fn run(
         }
         how
     };
-    let _ = tokio::time::timeout(DRAIN_MAX, group.child.wait()).await;
+    let _ = tokio::time::timeout(DRAIN_MAX, group.end()).await;
     Ok(Ended { how, stdout, stderr })
 }
 
 /// Starts a program that is talked to.
-pub(crate) fn converse(
-    program: &Program,
-) -> io::Result<(Group, ChildStdin, ChildStdout, ChildStderr)> {
-    let mut group = start(program, Stdio::piped())?;
-    let child = &mut group.child;
-    match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
-        (Some(stdin), Some(stdout), Some(stderr)) => Ok((group, stdin, stdout, stderr)),
-        _ => Err(io::Error::other("the pipes are missing")),
+pub(crate) fn converse(program: &Program) -> io::Result<(Group, Sender, Receiver, Receiver)> {
+    let Started { group, stdin, stdout, stderr } = start(program, Input::Piped)?;
+    let stdin = stdin.ok_or_else(|| io::Error::other("the pipes are missing"))?;
+    Ok((group, stdin, stdout, stderr))
+}
+
+// Everything that starts comes through here. What is to be behind walls is started by our
+// launcher when they stand.
+fn start(program: &Program, input: Input) -> io::Result<Started> {
+    let Program { argv, environment, directory, behind } = program;
+    match behind {
+        Behind::Walls(Isolation::On(launcher), walls) => {
+            let launched = launcher.launch(argv, environment, directory, walls, input)?;
+            let Launched { stdin, stdout, stderr, end } = launched;
+            Ok(Started { group: Group::Walled(end), stdin, stdout, stderr })
+        }
+        Behind::Walls(Isolation::Lacking(why), _) => {
+            Err(io::Error::new(io::ErrorKind::Unsupported, why.to_string()))
+        }
+        Behind::Walls(Isolation::Off, _) | Behind::Nothing => start_freely(program, input),
     }
 }
 
-// Everything that starts comes through here. What is to be behind walls starts as our launcher,
-// which becomes the program when they stand. No `pre_exec`: without it the server is not forked.
+// No `pre_exec`: without it the server is not forked.
 #[expect(clippy::disallowed_methods, reason = "this is the place that the lint points to")]
-fn start(program: &Program, stdin: Stdio) -> io::Result<Group> {
-    let confined = confined(program)?;
-    let argv = confined.as_ref().map_or(&program.argv[..], |it| &it.argv[..]);
-    let (first, rest) = argv
+fn start_freely(program: &Program, input: Input) -> io::Result<Started> {
+    let (first, rest) = program
+        .argv
         .split_first()
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no program is named"))?;
     let mut command = Command::new(first);
-    command.args(rest).env_clear().current_dir(&program.directory);
-    match &confined {
-        Some(it) => command.envs(it.environment.iter().cloned()),
-        None => command.envs(&program.environment),
+    command.args(rest).env_clear().envs(&program.environment).current_dir(&program.directory);
+    let stdin = match input {
+        Input::Nothing => Stdio::null(),
+        Input::Piped => Stdio::piped(),
     };
-    let child = command
+    let mut child = command
         .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
         .kill_on_drop(true)
         .spawn()?;
+    let missing = || io::Error::other("the pipes are missing");
+    let stdin = match child.stdin.take() {
+        Some(stdin) => Some(Sender::from_owned_fd(stdin.into_owned_fd()?)?),
+        None => None,
+    };
+    let stdout = child.stdout.take().ok_or_else(missing)?.into_owned_fd()?;
+    let stderr = child.stderr.take().ok_or_else(missing)?.into_owned_fd()?;
+    let (stdout, stderr) = (Receiver::from_owned_fd(stdout)?, Receiver::from_owned_fd(stderr)?);
     let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-    let scratch = confined.and_then(|it| it.scratch);
-    Ok(Group { child, leader, scratch })
-}
-
-fn confined(program: &Program) -> io::Result<Option<Confined>> {
-    let Behind::Walls(isolation, walls) = &program.behind else { return Ok(None) };
-    match isolation {
-        Isolation::Off => Ok(None),
-        Isolation::On(launcher) => {
-            let Program { argv, environment, directory, .. } = program;
-            launcher.confine(argv, environment, directory, walls).map(Some)
-        }
-        Isolation::Lacking(why) => Err(io::Error::new(io::ErrorKind::Unsupported, why.to_string())),
-    }
+    Ok(Started { group: Group::Free { child, leader }, stdin, stdout, stderr })
 }
 
 impl Group {
+    /// May be given up and asked for again.
+    async fn end(&mut self) -> io::Result<ExitStatus> {
+        match self {
+            Group::Free { child, .. } => child.wait().await,
+            Group::Walled(end) => {
+                let ended = end.wait().await?;
+                ended.map_err(|why| io::Error::new(io::ErrorKind::Unsupported, why))
+            }
+        }
+    }
+
     /// Kills every process of the group. Once, and at the latest right after the leader's end:
     /// the number stays taken while a member lives, and is not given out again soon after.
     pub(crate) fn kill(&mut self) {
-        if let Some(leader) = self.leader.take() {
-            // An error says that none is left.
-            let _ = kill_process_group(leader, Signal::KILL);
+        match self {
+            Group::Free { leader, .. } => {
+                if let Some(leader) = leader.take() {
+                    // An error says that none is left.
+                    let _ = kill_process_group(leader, Signal::KILL);
+                }
+            }
+            Group::Walled(end) => end.kill(),
         }
     }
 }
@@ -181,13 +209,11 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         self.kill();
-        drop(self.scratch.take());
     }
 }
 
 impl Captured {
-    async fn fill(&mut self, from: Option<impl AsyncRead + Unpin>, keep: usize) {
-        let Some(mut from) = from else { return };
+    async fn fill(&mut self, mut from: impl AsyncRead + Unpin, keep: usize) {
         let mut buffer = vec![0; 16 * 1024];
         // An error ends it as the end of the stream does.
         while let Ok(read) = from.read(&mut buffer).await {

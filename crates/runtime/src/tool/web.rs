@@ -3,6 +3,8 @@
 
 mod address;
 mod fetch;
+#[cfg(feature = "fuzz")]
+pub(crate) mod fuzz;
 mod page;
 
 use std::sync::Arc;

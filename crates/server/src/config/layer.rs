@@ -217,7 +217,7 @@ fn scalar(text: &str) -> Value {
 /// The keys at the top, by asking the type itself.
 fn known_keys() -> Table {
     let mut keys = Table::try_from(Config::default()).unwrap_or_default();
-    for optional in ["database", "org", "workspace"] {
+    for optional in ["database", "org", "workspace", "public_url", "oidc"] {
         keys.insert(optional.to_owned(), Value::Boolean(true));
     }
     keys
@@ -248,6 +248,8 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     super::webhook::check(config)?;
     super::smtp::check(config)?;
     super::isolation::check(config)?;
+    super::oidc::check(config)?;
+    config.turnstile()?;
     for (tier, model) in &config.tiers {
         if !config.models.contains_key(model) {
             return Err(ConfigError::Meaning(format!(
@@ -269,6 +271,8 @@ fn check(config: &Config) -> Result<(), ConfigError> {
 /// What is outside of these is a slip of the pen, and would otherwise be an overflow.
 fn check_ranges(config: &Config) -> Result<(), ConfigError> {
     const DAY: u64 = 24 * 60 * 60;
+    // More than a million a second is no limit.
+    const RATE_MAX: u64 = 60_000_000;
     let limits = &config.limits;
     let mut ranges = vec![
         ("workers".to_owned(), config.workers as u64, 1, 100_000),
@@ -276,6 +280,8 @@ fn check_ranges(config: &Config) -> Result<(), ConfigError> {
         ("limits.attempts".to_owned(), limits.attempts.into(), 1, 1_000_000),
         ("limits.body_bytes".to_owned(), limits.body_bytes as u64, 1024, 1 << 30),
         ("limits.grace_seconds".to_owned(), limits.grace_seconds, 0, DAY),
+        ("limits.requests_per_minute".to_owned(), limits.requests_per_minute.into(), 1, RATE_MAX),
+        ("limits.strangers_per_minute".to_owned(), limits.strangers_per_minute.into(), 1, RATE_MAX),
         ("openai.pause_hold_seconds".to_owned(), config.openai.pause_hold_seconds, 0, DAY),
     ];
     for (name, model) in &config.models {
@@ -283,6 +289,9 @@ fn check_ranges(config: &Config) -> Result<(), ConfigError> {
         ranges.push((format!("models.{name}.timeout_seconds"), timeout, 1, DAY));
         let retries = model.retries.unwrap_or(0).into();
         ranges.push((format!("models.{name}.retries"), retries, 0, 100));
+    }
+    if let Some(oidc) = &config.oidc {
+        ranges.push(("oidc.timeout_seconds".to_owned(), oidc.timeout_seconds, 1, 120));
     }
     if let Some(dimensions) = config.memory.embeddings.as_ref().and_then(|it| it.dimensions) {
         ranges.push(("memory.embeddings.dimensions".to_owned(), dimensions.into(), 1, 16_384));

@@ -14,14 +14,16 @@ use jiff::SignedDuration;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::cookie::{self, Kept};
 use super::form::{Signed, own_path};
 use super::look::Look;
-use super::page::{Frame, draw, draw_as, is_https, set_cookie};
-use super::visitor::{COOKIE, secret};
+use super::page::{Frame, draw, draw_as};
+use super::visitor::COOKIE;
 use crate::error::{ApiError, Result};
 use crate::extract::check_name;
 use crate::router::App;
 use crate::tokens;
+use crate::turnstile::Stranger;
 
 /// A working week: after it, a token is shown again.
 const VISIT: SignedDuration = SignedDuration::from_hours(7 * 24);
@@ -46,6 +48,7 @@ pub struct Key {
 /// Looking at the link uses it up no more than a mail program's preview does.
 pub async fn setup(
     State(app): State<App>,
+    _: Stranger,
     look: Look,
     Query(Key { key }): Query<Key>,
 ) -> Result<Response> {
@@ -67,6 +70,7 @@ pub struct Entering {
 /// nobody knows; to take it back ends the visit.
 pub async fn enter(
     State(app): State<App>,
+    _: Stranger,
     look: Look,
     headers: HeaderMap,
     Form(Entering { key, name }): Form<Entering>,
@@ -87,7 +91,9 @@ pub async fn enter(
     let (made, _) = tokens::make(&app.store, human, name.trim(), true, true, system).await?;
     let token = app.store.token_by_digest(tokens::digest(&made)).await?;
     let token = token.ok_or_else(|| ApiError::Internal("a token was not kept".to_owned()))?;
-    begin(&app, &headers, &token, "link", "/").await
+    let mut response = Redirect::to("/").into_response();
+    begin(&app, &headers, &mut response, &token, "link", VISIT).await?;
+    Ok(response)
 }
 
 #[derive(Template)]
@@ -96,6 +102,16 @@ struct SignInPage {
     frame: Frame,
     next: String,
     refused: bool,
+    /// Who vouches for people, if somebody does.
+    issuer: Option<String>,
+}
+
+impl SignInPage {
+    fn of(app: &App, look: Look, next: &str, refused: bool) -> SignInPage {
+        let frame = Frame::outside(look, look.words().sign_in);
+        let issuer = app.oidc.as_ref().map(|it| it.config.shown_as());
+        SignInPage { frame, next: own_path(next).to_owned(), refused, issuer }
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -104,9 +120,12 @@ pub struct Next {
     next: String,
 }
 
-pub async fn sign_in(look: Look, Query(Next { next }): Query<Next>) -> Result<Response> {
-    let frame = Frame::outside(look, look.words().sign_in);
-    draw(&SignInPage { frame, next: own_path(&next).to_owned(), refused: false })
+pub async fn sign_in(
+    State(app): State<App>,
+    look: Look,
+    Query(Next { next }): Query<Next>,
+) -> Result<Response> {
+    draw(&SignInPage::of(&app, look, &next, false))
 }
 
 #[derive(Debug, Deserialize)]
@@ -119,6 +138,7 @@ pub struct Shown {
 /// Lets in whoever shows a person's token.
 pub async fn admit(
     State(app): State<App>,
+    _: Stranger,
     look: Look,
     headers: HeaderMap,
     Form(Shown { token, next }): Form<Shown>,
@@ -129,22 +149,25 @@ pub async fn admit(
         _ => None,
     };
     match known.filter(|it| it.kind == TokenKind::Human) {
-        Some(token) => begin(&app, &headers, &token, "token", own_path(&next)).await,
-        None => {
-            let frame = Frame::outside(look, look.words().sign_in);
-            let page = SignInPage { frame, next: own_path(&next).to_owned(), refused: true };
-            draw_as(StatusCode::UNAUTHORIZED, &page)
+        Some(token) => {
+            let mut response = Redirect::to(own_path(&next)).into_response();
+            begin(&app, &headers, &mut response, &token, "token", VISIT).await?;
+            Ok(response)
         }
+        None => draw_as(StatusCode::UNAUTHORIZED, &SignInPage::of(&app, look, &next, true)),
     }
 }
 
-async fn begin(
+/// Begins a visit, and puts its secret into the answer. One that the browser had before ends: who
+/// sits there now is not who sat there then.
+pub async fn begin(
     app: &App,
     headers: &HeaderMap,
+    response: &mut Response,
     token: &Token,
     by: &str,
-    next: &str,
-) -> Result<Response> {
+    lasts: SignedDuration,
+) -> Result<()> {
     let (secret, now) = (clock::new_secret(), clock::now());
     let person = UserId(token.name.clone());
     let entry = Entry {
@@ -153,14 +176,11 @@ async fn begin(
         detail: json!({ "by": by }),
         ..Entry::new(clock::new_audit_id(), kind::SIGN_IN, Actor::User(person))
     };
-    app.store.begin_visit(tokens::digest(&secret), token.id, now, now + VISIT, entry).await?;
-    let mut response = Redirect::to(next).into_response();
-    let seconds = VISIT.as_secs();
-    let secure = if is_https(headers) { "; Secure" } else { "" };
-    let cookie =
-        format!("{COOKIE}={secret}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
-    set_cookie(&mut response, &cookie)?;
-    Ok(response)
+    app.store.begin_visit(tokens::digest(&secret), token.id, now, now + lasts, entry).await?;
+    if let Some(before) = cookie::get(app, headers, COOKIE) {
+        app.store.end_visit(tokens::digest(before)).await?;
+    }
+    cookie::set(app, headers, response, COOKIE, &secret, Kept::Here(lasts))
 }
 
 #[derive(Debug, Deserialize)]
@@ -169,12 +189,10 @@ pub struct Nothing {}
 pub async fn sign_out(
     State(app): State<App>,
     headers: HeaderMap,
-    _: Signed<Nothing>,
+    Signed { visitor, .. }: Signed<Nothing>,
 ) -> Result<Response> {
-    if let Some(secret) = secret(&headers) {
-        app.store.end_visit(tokens::digest(secret)).await?;
-    }
+    app.store.end_visit(visitor.digest).await?;
     let mut response = Redirect::to("/signin").into_response();
-    set_cookie(&mut response, &format!("{COOKIE}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict"))?;
+    cookie::clear(&app, &headers, &mut response, COOKIE)?;
     Ok(response)
 }

@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::cookie;
 use super::visitor::Visitor;
 use crate::error::{ApiError, Result};
 use crate::extract::bad_request;
@@ -51,7 +52,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Signed<T> {
             bad_request(format!("the form is not what is expected: {}", it.body_text()))
         };
         let Form(mark) = Form::<Mark>::from_request(again(), app).await.map_err(unread)?;
-        if mark.csrf != visitor.csrf {
+        if !cookie::is_same(&mark.csrf, &visitor.csrf) {
             return Err(foreign());
         }
         let Form(form) = Form::<T>::from_request(again(), app).await.map_err(unread)?;

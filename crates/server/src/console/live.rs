@@ -9,6 +9,7 @@ use axum::http::HeaderValue;
 use axum::response::sse::{Event as Frame, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use chancery_domain::id::{PermissionId, RunId, SessionKey, UserId};
+use chancery_runtime::clock;
 use chancery_store::Changed;
 use futures_util::stream::{self, Stream};
 use serde::Deserialize;
@@ -53,6 +54,8 @@ struct Mark {
 
 struct Follower {
     app: App,
+    /// The visit that it belongs to, and ends with.
+    visit: [u8; 32],
     asked_for: Option<UserId>,
     watch: Watch,
     changes: broadcast::Receiver<Changed>,
@@ -76,7 +79,8 @@ pub async fn events(
     };
     let asked_for = caller.asked_for(&app)?;
     let changes = app.store.bell().changes();
-    let follower = Follower { app, asked_for, watch, changes, last: None };
+    let visit = visitor.digest;
+    let follower = Follower { app, visit, asked_for, watch, changes, last: None };
     let keep_alive = KeepAlive::new().interval(Duration::from_secs(15)).text("here");
     let mut response = Sse::new(frames(follower)).keep_alive(keep_alive).into_response();
     // Proxies that buffer would hold the events back.
@@ -87,7 +91,7 @@ pub async fn events(
 fn frames(follower: Follower) -> impl Stream<Item = std::result::Result<Frame, Infallible>> {
     stream::unfold(follower, |mut follower| async move {
         loop {
-            if follower.app.stop.is_cancelled() {
+            if follower.app.stop.is_cancelled() || follower.is_over().await {
                 return None;
             }
             // The store may be away: it is looked at again.
@@ -106,6 +110,11 @@ fn frames(follower: Follower) -> impl Stream<Item = std::result::Result<Frame, I
 }
 
 impl Follower {
+    /// Whether whoever looks has been signed out since. A store that is away does not say so.
+    async fn is_over(&self) -> bool {
+        matches!(self.app.store.visit(self.visit, clock::now()).await, Ok(None))
+    }
+
     async fn look(&self) -> Result<Mark> {
         let store = &self.app.store;
         let pending = store.pending(self.asked_for.as_ref()).await?;

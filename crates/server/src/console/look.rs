@@ -2,7 +2,7 @@
 //! them: a cookie each, else what their browser asks for.
 
 use axum::Form;
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -11,6 +11,7 @@ use serde::Deserialize;
 use super::words::{EN, Words, ZH};
 use super::{form, page};
 use crate::error::ApiError;
+use crate::router::App;
 
 const LANGUAGE: &str = "chancery_language";
 const THEME: &str = "chancery_theme";
@@ -124,7 +125,11 @@ pub struct Wanted {
 }
 
 /// Keeps a taste. It is nobody's secret, so whoever asks from our own pages may.
-pub async fn change(headers: HeaderMap, Form(wanted): Form<Wanted>) -> Result<Response, ApiError> {
+pub async fn change(
+    State(app): State<App>,
+    headers: HeaderMap,
+    Form(wanted): Form<Wanted>,
+) -> Result<Response, ApiError> {
     let one_of =
         |given: Option<String>, known: &[&str]| given.filter(|it| known.contains(&it.as_str()));
     let language = one_of(wanted.language, &["en", "zh"]).map(|it| (LANGUAGE, it));
@@ -132,7 +137,7 @@ pub async fn change(headers: HeaderMap, Form(wanted): Form<Wanted>) -> Result<Re
     let keys = one_of(wanted.keys, &["on", "off"]).map(|it| (KEYS, it));
     let back = form::own_path(wanted.back.as_deref().unwrap_or("/"));
     let mut response = Redirect::to(back).into_response();
-    let secure = if page::is_https(&headers) { "; Secure" } else { "" };
+    let secure = if app.is_tls() || page::is_https(&headers) { "; Secure" } else { "" };
     for (name, value) in language.into_iter().chain(theme).chain(keys) {
         let text = format!(
             "{name}={value}; Path=/; Max-Age={KEPT_SECONDS}; HttpOnly; SameSite=Strict{secure}"

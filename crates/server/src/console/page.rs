@@ -171,11 +171,16 @@ pub async fn dress(request: Request, next: Next) -> Response {
     if !asked.html {
         return response;
     }
+    let wait = response.headers().get(header::RETRY_AFTER).cloned();
     let body = to_bytes(response.into_body(), PROBLEM_MAX).await.unwrap_or_default();
-    match serde_json::from_slice::<Problem>(&body) {
+    let mut drawn = match serde_json::from_slice::<Problem>(&body) {
         Ok(problem) => asked.told(status, problem),
         Err(_) => status.into_response(),
+    };
+    if let Some(wait) = wait {
+        drawn.headers_mut().insert(header::RETRY_AFTER, wait);
     }
+    drawn
 }
 
 /// A page for somebody whose browser asked for what is not there.
@@ -211,8 +216,7 @@ impl Asked {
     /// the same address, asked for by our own page, has it.
     fn shown_the_door(self) -> Response {
         if self.from_elsewhere {
-            let frame = Frame { path: self.path, ..Frame::outside(self.look, "") };
-            return draw(&AgainPage { frame }).unwrap_or_else(ApiError::into_response);
+            return again(self.look, &self.path).unwrap_or_else(ApiError::into_response);
         }
         if self.path == "/" {
             return Redirect::to("/signin").into_response();
@@ -226,6 +230,12 @@ impl Asked {
         let page = ProblemPage { frame, problem };
         draw_as(status, &page).unwrap_or_else(ApiError::into_response)
     }
+}
+
+/// A page that has the browser ask for a path of ours by itself.
+pub fn again(look: Look, path: &str) -> Result<Response> {
+    let frame = Frame { path: path.to_owned(), ..Frame::outside(look, "") };
+    draw(&AgainPage { frame })
 }
 
 /// As a value of a query.

@@ -20,6 +20,7 @@ use super::audit::operator;
 use super::form::Signed;
 use super::page::{Frame, Room, draw};
 use super::visitor::Visitor;
+use super::visits::{self, Seen};
 use crate::access::Operator;
 use crate::config::{Config, ModelConfig, Provider};
 use crate::error::Result;
@@ -103,6 +104,7 @@ struct SettingsPage {
     /// Absent: for operators alone.
     tokens: Option<Vec<Token>>,
     made: Option<MadeToken>,
+    visits: Vec<Seen>,
     servers: Vec<Connected>,
     agents: Vec<String>,
     people: Vec<Person>,
@@ -155,6 +157,7 @@ async fn page(app: &App, visitor: &Visitor) -> Result<SettingsPage> {
         agents: authority.org().agents().map(|(id, _)| id.to_string()).collect(),
         people: people(authority.org()),
         servers: servers(app, visitor).await?,
+        visits: visits::list(app, visitor).await?,
         tokens,
         deliveries,
         made: None,

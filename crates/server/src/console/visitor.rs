@@ -2,12 +2,12 @@
 //! known by a cookie that no script can read.
 
 use axum::extract::FromRequestParts;
-use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use chancery_runtime::clock;
 use sha2::{Digest, Sha256};
 
-use super::look::{Look, cookie};
+use super::cookie;
+use super::look::Look;
 use super::words::Words;
 use crate::access::Caller;
 use crate::error::{ApiError, Result};
@@ -22,6 +22,8 @@ pub struct Visitor {
     pub look: Look,
     /// What every form of this visit carries.
     pub csrf: String,
+    /// What the visit itself is known by in the store.
+    pub digest: [u8; 32],
     /// How many questions wait for them.
     pub waiting: u64,
     /// Where they are, to come back to.
@@ -42,19 +44,16 @@ impl FromRequestParts<App> for Visitor {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Visitor> {
-        let secret = secret(&parts.headers).ok_or(ApiError::Unauthenticated)?;
-        let token = app.store.visit(tokens::digest(secret), clock::now()).await?;
-        let caller = Caller::of(token.ok_or(ApiError::Unauthenticated)?);
+        let secret = cookie::get(app, &parts.headers, COOKIE).ok_or(ApiError::Unauthenticated)?;
+        let digest = tokens::digest(secret);
+        let visit = app.turnstile.pass(parts, digest, app.store.visit(digest, clock::now()));
+        let caller = Caller::visiting(visit.await?);
         let asked_for = caller.asked_for(app)?;
         let waiting = app.store.pending(asked_for.as_ref()).await?.count;
         let path = parts.uri.path_and_query().map_or("/", |it| it.as_str()).to_owned();
-        Ok(Visitor { look: Look::of(&parts.headers), csrf: csrf(secret), caller, waiting, path })
+        let look = Look::of(&parts.headers);
+        Ok(Visitor { look, csrf: csrf(secret), digest, caller, waiting, path })
     }
-}
-
-/// The secret that the browser has shown, if it could be one of ours.
-pub fn secret(headers: &HeaderMap) -> Option<&str> {
-    cookie(headers, COOKIE).filter(|it| !it.is_empty() && it.len() <= tokens::SECRET_MAX)
 }
 
 /// What a page of the visit knows and no other page does. It tells nothing of the secret.

@@ -107,6 +107,10 @@ words! {
     sign_in_lead: "Show a person's token. Make one on the server's machine:", "请出示个人令牌。可在服务器上创建：";
     token: "Token", "令牌";
     sign_in_refused: "There is no such token of a person, or it was taken back.", "没有这样的个人令牌，或已被撤销。";
+    sign_in_with: "Sign in with", "登录方式：";
+    sign_in_or: "Or with a token", "或使用令牌";
+    sign_in_failed: "You are not signed in", "登录未成功";
+    sign_in_failed_id: "Whoever runs this server finds it in the audit as", "服务器管理者可在审计中查到：";
     setup_title: "First visit", "首次访问";
     setup_lead: "This link lets one person in, as an operator. Nobody else can use it after you.", "此链接只允许一个人以管理员身份进入。你使用之后，其他人无法再用。";
     setup_name: "Your name, as it stands in the organisation and in the audit", "你的名字（将用于组织与审计记录）";
@@ -504,6 +508,12 @@ words! {
     token_make: "Make it", "创建";
     token_made: "The token:", "令牌：";
     token_once: "It is shown this once. Keep it where nobody else reads.", "仅显示这一次。请妥善保管。";
+    visits_title: "Visits", "登录会话";
+    visit_began: "Began", "开始";
+    visit_until: "Until", "截止";
+    visit_this: "this one", "当前";
+    visit_end: "End it", "结束";
+    visits_end: "End all my other visits", "结束我的其他会话";
     may: "May", "权限";
     approves: "approves", "可批准";
     for_operators: "This is for operators.", "仅限管理员。";

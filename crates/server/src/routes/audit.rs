@@ -202,7 +202,7 @@ pub async fn anchor(State(app): State<App>, _: Operator) -> Result<Json<Anchor>>
     Ok(Json(Anchor { seq, hash: hex(&hash), at }))
 }
 
-fn parse_anchor(given: &str) -> Result<Head> {
+pub(crate) fn parse_anchor(given: &str) -> Result<Head> {
     let parsed = given.split_once(':').and_then(|(seq, hash)| {
         let seq: u64 = seq.parse().ok().filter(|it| *it <= SEQ_MAX)?;
         Some(Head { seq, hash: unhex(hash)? })

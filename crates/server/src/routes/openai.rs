@@ -5,7 +5,7 @@
 //! of what its clients send is read by nobody here. `docs/openai.md` says what differs.
 
 mod chat;
-mod commands;
+pub(crate) mod commands;
 mod follow;
 mod models;
 mod pause;
@@ -47,6 +47,7 @@ fn detail(problem: Problem) -> ErrorDetail {
     let kind = match problem.status {
         401 => "authentication_error",
         403 => "permission_error",
+        429 => "rate_limit_error",
         409 => "conflict_error",
         400..500 => "invalid_request_error",
         _ => "server_error",

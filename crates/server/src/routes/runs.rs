@@ -179,7 +179,7 @@ pub async fn events(
     let after = place("after", params.after)?;
     let after = place("cursor", params.cursor)?.or(after).unwrap_or(0);
     if live {
-        return Ok(stream::live(app, row.id, last.unwrap_or(after)));
+        return Ok(stream::live(app, row.id, caller.token(), last.unwrap_or(after)));
     }
     let limit = params.limit.unwrap_or(1000).clamp(1, 1000);
     let found = app.store.events(row.id, after, limit).await?;

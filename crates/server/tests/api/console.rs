@@ -32,6 +32,11 @@ impl Browser {
         Browser { base: server.running.url(), http, cookie: String::new() }
     }
 
+    /// One that has this cookie.
+    pub fn with(server: &Server, cookie: impl Into<String>) -> Browser {
+        Browser { cookie: cookie.into(), ..Browser::at(server) }
+    }
+
     /// Signed in with a new token of this person.
     pub async fn of(server: &Server, name: &str) -> Browser {
         let wanted = json!({"kind": "human", "name": name});
@@ -67,6 +72,12 @@ impl Browser {
 
     pub async fn post(&self, path: &str, form: &[(&str, &str)]) -> Answer {
         answer(filled(self.request(Method::POST, path), form)).await
+    }
+
+    /// What the forms of this visit carry.
+    pub async fn mark(&self, page: &str) -> String {
+        let form = form_of(&self.get(page).await.text, "/signout");
+        form.into_iter().find(|it| it.0 == "csrf").unwrap().1
     }
 
     /// Posts what the first form of a page with this action would, with more filled in.

@@ -30,6 +30,13 @@ include-name = ["GET /api/memories/{id}", "DELETE /api/memories/{id}"]
 checks.ensure_resource_availability.enabled = false
 "#;
 
+/// For those who may not do most of it: that a request is well formed says nothing then, and what
+/// one makes another may not see.
+const NARROW: &str = r#"
+checks.positive_data_acceptance.enabled = false
+checks.ensure_resource_availability.enabled = false
+"#;
+
 const REVOKE: &str = "/api/tokens/{id}/revoke";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -39,10 +46,15 @@ async fn heavy_schemathesis_finds_nothing() {
     let tester = json!({"kind": "human", "name": "tester", "operator": true});
     let made = server.operator().post("/api/tokens", &tester).await.json();
     let secret = made["token"].as_str().unwrap();
+    let secret = Some(secret);
     // Once with whatever ids it makes up or finds. Whoever tries everything revokes the token
     // that they try it with: that one is left for last.
-    let made_up =
-        Tried { config: CONFIG.to_owned(), which: ["--exclude-path", REVOKE], seconds: "14" };
+    let made_up = Tried {
+        config: CONFIG.to_owned(),
+        which: ["--exclude-path", REVOKE],
+        seconds: "7",
+        probe: OPERATORS,
+    };
     made_up.run(&program, &server, secret).await;
     // And once with ids of what is there, for else nearly all of it is "not found".
     let operator = server.operator();
@@ -50,7 +62,8 @@ async fn heavy_schemathesis_finds_nothing() {
     let there = Tried {
         config: format!("{CONFIG}{}", ids(&server, &waits, &cancelled).await),
         which: ["--include-path-regex", "/api/(runs|jobs)/.id"],
-        seconds: "14",
+        seconds: "7",
+        probe: OPERATORS,
     };
     there.run(&program, &server, secret).await;
     // It got through to them: one was cancelled, the other was spoken to or signalled.
@@ -63,12 +76,44 @@ async fn heavy_schemathesis_finds_nothing() {
     let revoked = Tried {
         config: format!("{CONFIG}{}", id_for(&[REVOKE], other.as_str().unwrap())),
         which: ["--include-path", REVOKE],
-        seconds: "3",
+        seconds: "2",
+        probe: OPERATORS,
     };
     revoked.run(&program, &server, secret).await;
     let tokens = operator.get("/api/tokens").await.json();
     let found = tokens["items"].as_array().unwrap().iter().find(|it| it["id"] == other).cloned();
     assert!(found.is_some_and(|it| it["revoked_at"].is_string()), "{tokens}");
+    assert_eq!(server.nobody().get("/readyz").await.status, 200);
+    server.running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn heavy_schemathesis_finds_nothing_whatever_token_it_has() {
+    let program = mcp_servers::schemathesis().unwrap();
+    let server = Server::start().await;
+    let own_box = id_for(&["/api/agents/{id}/inbox", "/api/agents/{id}/sent"], "pa");
+    for (token, probe) in [
+        (json!({"kind": "human", "name": "lin"}), ("/api/runs", 200)),
+        (json!({"kind": "service", "name": "ci", "approve": true}), ("/api/runs", 200)),
+        (json!({"kind": "agent", "name": "pa"}), ("/api/agents/pa/inbox", 200)),
+        (json!(null), ("/api/runs", 401)),
+    ] {
+        let secret = match token.is_null() {
+            true => None,
+            false => {
+                let made = server.operator().post("/api/tokens", &token).await.json();
+                Some(made["token"].as_str().unwrap().to_owned())
+            }
+        };
+        let agent = if token["kind"] == "agent" { &*own_box } else { "" };
+        let tried = Tried {
+            config: format!("{NARROW}{agent}"),
+            which: ["--include-path-regex", "/"],
+            seconds: "4",
+            probe,
+        };
+        tried.run(&program, &server, secret.as_deref()).await;
+    }
     assert_eq!(server.nobody().get("/readyz").await.status, 200);
     server.running.stop().await;
 }
@@ -97,11 +142,15 @@ struct Tried {
     config: String,
     which: [&'static str; 2],
     seconds: &'static str,
+    /// What the token opens, still: with one that is worth nothing, nothing would have been found.
+    probe: (&'static str, u16),
 }
+
+const OPERATORS: (&str, u16) = ("/api/tokens", 200);
 
 impl Tried {
     /// Returns if it found nothing.
-    async fn run(&self, program: &Path, server: &Server, secret: &str) {
+    async fn run(&self, program: &Path, server: &Server, secret: Option<&str>) {
         let dir = server.data.path();
         let config = dir.join("schemathesis.toml");
         std::fs::write(&config, &self.config).unwrap();
@@ -109,15 +158,17 @@ impl Tried {
         let mut command = command(program);
         command.current_dir(dir).env("HYPOTHESIS_STORAGE_DIRECTORY", dir);
         command.arg("--config-file").arg(&config).args(["run", &url]).args(self.which);
-        command.args(["-H", &format!("Authorization: Bearer {secret}")]);
+        if let Some(secret) = secret {
+            command.args(["-H", &format!("Authorization: Bearer {secret}")]);
+        }
         command.args(["--max-examples", "20", "--seed", "7", "--no-color"]);
         command.args(["--max-time", self.seconds, "--request-timeout", "10"]);
         command.args(["--suppress-health-check", "all", "--generation-database", "none"]);
         let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
-        // With a token that is worth nothing, nothing would have been found either.
-        assert_eq!(server.caller(Some(secret)).get("/api/tokens").await.status, 200, "{said}");
+        let (path, status) = self.probe;
+        assert_eq!(server.caller(secret).get(path).await.status, status, "{said}");
         println!("{said}");
     }
 }

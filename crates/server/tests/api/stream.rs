@@ -217,3 +217,26 @@ async fn what_an_agent_says_cannot_break_out_of_its_frame() {
     assert_eq!(seen[2].data["data"]["output"], format!("heard: {input}"));
     server.running.stop().await;
 }
+
+#[tokio::test]
+async fn a_stream_ends_with_the_token_that_opened_it() {
+    let server = Server::start().await;
+    let (lin, max) = (server.human("lin").await, server.human("max").await);
+    let (of_lin, of_max) = (lin.waiting().await, max.waiting().await);
+    let mut gone = Live::open(&lin, &of_lin, None).await;
+    let mut stays = Live::open(&max, &of_max, None).await;
+    let tokens = server.operator().get("/api/tokens").await.json();
+    let token = tokens["items"].as_array().unwrap().iter().find(|it| it["name"] == "lin").cloned();
+    let revoke = format!("/api/tokens/{}/revoke", token.unwrap()["id"].as_str().unwrap());
+    assert_eq!(server.operator().post(&revoke, &json!({})).await.status, 200);
+    while gone.block().await.is_some() {}
+    let signal = json!({"correlation_key": "go", "payload": {"note": "x"}});
+    let path = format!("/api/runs/{of_max}/signal");
+    assert_eq!(max.post(&path, &signal).await.status, 200);
+    let mut kinds = Vec::new();
+    while let Some(frame) = stays.next().await {
+        kinds.push(frame.kind);
+    }
+    assert_eq!(kinds.last().map(String::as_str), Some("run.completed"), "{kinds:?}");
+    server.running.stop().await;
+}

@@ -44,6 +44,9 @@ fn configure(connection: &Connection) -> Result<(), OpenError> {
     set("temp_store", "MEMORY")?;
     set("cache_size", "-16384")?;
     set("journal_size_limit", "67108864")?;
+    // The same few pages are written again and again: what is carried over less often is carried
+    // over once for many commits. Sixteen megabytes are read back in a blink after a crash.
+    set("wal_autocheckpoint", "4000")?;
     connection.set_prepared_statement_cache_capacity(64);
     // SQLite reads a value that it does not know as another one, and says nothing.
     let read = |name: &str| {

@@ -20,7 +20,7 @@ pub async fn a_visit_ends_with_its_time_its_token_or_by_hand(home: &Home) {
     }
     let seen = |store: &Store, secret: u8, at: Timestamp| {
         let store = store.clone();
-        async move { store.visit([secret; 32], at).await.unwrap().map(|it| it.id) }
+        async move { store.visit([secret; 32], at).await.unwrap().map(|it| it.token.id) }
     };
     assert_eq!(seen(&other, 10, now).await, Some(ada.id));
     assert_eq!(seen(&other, 9, now).await, None);
@@ -105,7 +105,45 @@ pub async fn what_was_answered_before_is_counted(home: &Home) {
     assert_eq!(none, Before::default());
 }
 
-async fn person(store: &Store, name: &str, digest: [u8; 32]) -> Token {
+pub async fn visits_are_listed_and_ended_by_whose_they_are(home: &Home) {
+    let store = home.open().await;
+    let now = clock::now();
+    let (ada, also_ada) =
+        (person(&store, "ada", [1; 32]).await, person(&store, "ada", [2; 32]).await);
+    let eve = person(&store, "eve", [3; 32]).await;
+    let listed = async |of: Option<&str>, at: Timestamp| -> Vec<(u8, String)> {
+        let found = store.visits(of, at, 100).await.unwrap();
+        found.into_iter().map(|it| (it.digest[0], it.name)).collect()
+    };
+    let second = SignedDuration::from_secs(1);
+    begin(&store, 10, &ada, now).await;
+    begin(&store, 11, &also_ada, now + second).await;
+    begin(&store, 12, &eve, now + second + second).await;
+    let of = |secret: u8, name: &str| (secret, name.to_owned());
+    assert_eq!(listed(None, now).await, [of(12, "eve"), of(11, "ada"), of(10, "ada")]);
+    assert_eq!(listed(Some("ada"), now).await, [of(11, "ada"), of(10, "ada")]);
+    assert_eq!(listed(Some("ada"), now + MINUTE).await, [of(11, "ada")]);
+    assert_eq!(listed(Some("nobody"), now).await, []);
+    let end = async |of: Option<&str>, secret: u8| {
+        store.end_visit_of(of, [secret; 32], now, entry(kind::SIGN_OUT)).await.unwrap()
+    };
+    assert!(!end(Some("ada"), 12).await);
+    assert!(end(Some("ada"), 10).await);
+    assert!(!end(Some("ada"), 10).await);
+    begin(&store, 13, &ada, now).await;
+    let all = async |but: u8| {
+        store.end_visits("ada", [but; 32], now, entry(kind::SIGN_OUT)).await.unwrap()
+    };
+    assert_eq!(all(11).await, 1);
+    assert_eq!(all(11).await, 0);
+    assert_eq!(listed(None, now).await, [of(12, "eve"), of(11, "ada")]);
+    assert!(end(None, 12).await);
+    let page = store.audit_page(&Default::default(), None, 100).await.unwrap();
+    let ended = page.iter().filter(|it| it.link().unwrap().entry.kind == kind::SIGN_OUT).count();
+    assert_eq!(ended, 3);
+}
+
+pub(super) async fn person(store: &Store, name: &str, digest: [u8; 32]) -> Token {
     let token = Token {
         id: clock::new_token_id(),
         kind: TokenKind::Human,
@@ -119,11 +157,11 @@ async fn person(store: &Store, name: &str, digest: [u8; 32]) -> Token {
     token
 }
 
-async fn begin(store: &Store, secret: u8, token: &Token, at: Timestamp) {
+pub(super) async fn begin(store: &Store, secret: u8, token: &Token, at: Timestamp) {
     let until = at + MINUTE;
     store.begin_visit([secret; 32], token.id, at, until, entry(kind::SIGN_IN)).await.unwrap();
 }
 
-fn entry(kind: &'static str) -> Entry {
+pub(super) fn entry(kind: &'static str) -> Entry {
     Entry::new(clock::new_audit_id(), kind, Actor::System)
 }

@@ -10,6 +10,8 @@ use anyhow::Context as _;
 pub struct Standing {
     pub ready_after: Duration,
     pub resident_mb: f64,
+    /// What is left of it without the binary, which the kernel maps as it likes and shares.
+    pub own_mb: f64,
 }
 
 /// A server of ours that runs until it is dropped.
@@ -41,8 +43,9 @@ impl Served {
         Ok(Served { address, server, ready_after: began.elapsed() })
     }
 
-    pub fn resident_mb(&self) -> anyhow::Result<f64> {
-        resident_mb(self.server.id().context("the server ended")?)
+    /// As `/proc` has it: `VmRSS:`, or without the binary `RssAnon:`.
+    pub fn memory_mb(&self, kind: &str) -> anyhow::Result<f64> {
+        memory_mb(self.server.id().context("the server ended")?, kind)
     }
 
     pub async fn end(mut self) -> anyhow::Result<()> {
@@ -55,14 +58,16 @@ pub async fn start_and_look(data: &Path, database: Option<&str>) -> anyhow::Resu
     let served = Served::start(data, &more).await?;
     // Time for what a start puts off.
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let (ready_after, resident_mb) = (served.ready_after, served.resident_mb()?);
+    let (resident_mb, own_mb) = (served.memory_mb("VmRSS:")?, served.memory_mb("RssAnon:")?);
+    let ready_after = served.ready_after;
     served.end().await?;
-    Ok(Standing { ready_after, resident_mb })
+    Ok(Standing { ready_after, resident_mb, own_mb })
 }
 
-fn resident_mb(pid: u32) -> anyhow::Result<f64> {
+fn memory_mb(pid: u32, kind: &str) -> anyhow::Result<f64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:")).context("VmRSS")?;
+    let line =
+        status.lines().find_map(|it| it.strip_prefix(kind)).with_context(|| kind.to_owned())?;
     let kb: f64 = line.trim().trim_end_matches(" kB").trim().parse()?;
     Ok(kb / 1024.0)
 }

@@ -233,7 +233,9 @@ impl Bench {
         self.note(format!("{name}: empty claim, no run waits"), us(claim_before), "us", None)?;
         self.note(format!("{name}: empty claim, {n} runs wait"), us(claim_after), "us", None)?;
         self.note(format!("{name}: resident, idle"), before.resident_mb, "MB", None)?;
+        self.note(format!("{name}: of it, its own and not the binary"), before.own_mb, "MB", None)?;
         self.note(format!("{name}: resident, {n} runs wait"), after.resident_mb, "MB", None)?;
+        self.note(format!("{name}: of it, its own and not the binary"), after.own_mb, "MB", None)?;
         self.note(
             format!("{name}: start to ready, empty"),
             us(before.ready_after) / 1e3,

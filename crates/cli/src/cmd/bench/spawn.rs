@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use chancery_runtime::sandbox::{Isolation, Launcher, Limits, Settings, Users, Walls};
+use chancery_runtime::sandbox::{Input, Isolation, Launcher, Limits, Settings, Users, Walls};
 
 use crate::Global;
 use crate::isolation::told;
@@ -89,22 +89,20 @@ async fn measure(args: &SpawnArgs, workspace: &Path) -> anyhow::Result<(Isolatio
 
 async fn once(launcher: Option<&Launcher>, workspace: &Path) -> anyhow::Result<Duration> {
     let began = Instant::now();
-    let mut argv = vec![PROGRAM.to_owned()];
-    let mut environment = BTreeMap::new();
-    // Keeps what it must until the process has ended.
-    let mut confined = None;
     if let Some(launcher) = launcher {
+        let argv = [PROGRAM.to_owned()];
         let walls = Walls::around(workspace, false);
-        let it = launcher.confine(&argv, &environment, workspace, &walls)?;
-        (argv, environment) = (it.argv.to_vec(), it.environment.clone().into());
-        confined = Some(it);
+        let mut launched =
+            launcher.launch(&argv, &BTreeMap::new(), workspace, &walls, Input::Nothing)?;
+        let ended = launched.end.wait().await?.map_err(anyhow::Error::msg)?;
+        anyhow::ensure!(ended.success(), "{ended}");
+        return Ok(began.elapsed());
     }
     #[expect(clippy::disallowed_methods, reason = "the bench measures what starting costs")]
-    let mut command = tokio::process::Command::new(&argv[0]);
-    command.args(&argv[1..]).env_clear().envs(environment).current_dir(workspace);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
-    let output = command.output().await.with_context(|| argv[0].clone())?;
-    drop(confined);
+    let mut command = tokio::process::Command::new(PROGRAM);
+    command.env_clear().current_dir(workspace).process_group(0);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let output = command.output().await.context(PROGRAM)?;
     anyhow::ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Ok(began.elapsed())
 }

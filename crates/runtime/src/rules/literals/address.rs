@@ -52,6 +52,8 @@ pub(super) fn urls(text: &str, side: Side, into: &mut BTreeSet<String>) -> Room 
         let after = text[done..].chars().next();
         let mut found = Vec::new();
         links(token, Around { before, after, side }, &mut found);
+        // A scheme that nothing comes after leads nowhere.
+        found.retain(|it| !one_spelling(it).is_empty());
         let spelled = found.into_iter().flat_map(|it| {
             let one = one_spelling(it);
             let more = match side {
@@ -126,7 +128,7 @@ fn is_bare(host: &str) -> bool {
 }
 
 /// Without the scheme and a last slash, the host in lower case.
-fn one_spelling(url: &str) -> String {
+pub(super) fn one_spelling(url: &str) -> String {
     let lower = url.get(..8).map(str::to_ascii_lowercase).unwrap_or_default();
     let rest = if lower == "https://" {
         &url[8..]

@@ -33,11 +33,13 @@ pub(super) fn accounts(text: &str, side: Side, into: &mut BTreeSet<String>) -> R
         let whole = !before.is_some_and(joined) && ends;
         (8..=34).contains(&digits) && (whole || side == Side::Arguments)
     });
-    let spelled = found.flat_map(|it| {
-        let bare: String = it.as_str().chars().filter(|it| !matches!(it, ' ' | '-')).collect();
-        spellings(it.as_str(), bare, side)
-    });
+    let spelled = found.flat_map(|it| spellings(it.as_str(), one_account(it.as_str()), side));
     fill(into, spelled)
+}
+
+/// An account without what groups its digits.
+pub(super) fn one_account(text: &str) -> String {
+    text.chars().filter(|it| !matches!(it, ' ' | '-')).collect()
 }
 
 pub(super) fn files(text: &str, into: &mut BTreeSet<String>) -> Room {

@@ -77,7 +77,15 @@ fn links_are_read_in_all_spellings_of_one_place() {
         |it| &it.urls,
         &["secure-252.com", "http://secure-252.com", "https://secure-252.com"],
     );
-    for none in ["recipe-collection.docx", "bob@corp.com", "e.g. this", "1.5", "www.exämple.com"] {
+    for none in [
+        "https://,,,",
+        "see http://.",
+        "recipe-collection.docx",
+        "bob@corp.com",
+        "e.g. this",
+        "1.5",
+        "www.exämple.com",
+    ] {
         check(none, |it| &it.urls, &[]);
     }
 }

@@ -204,5 +204,5 @@ fn the_rules_in_the_document_hold_what_their_examples_say() {
         ("mcp__files__write", object(json!({"path": text, "content": text}))),
     ];
     let loaded = Rules::load(&rules, tools.iter().map(|(name, schema)| (*name, schema)));
-    assert_eq!(loaded.unwrap_or_else(|it| panic!("{it:#?}")).len(), 6);
+    assert_eq!(loaded.unwrap_or_else(|it| panic!("{it:#?}")).len(), 7);
 }

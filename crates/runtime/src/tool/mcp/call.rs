@@ -31,7 +31,7 @@ pub(super) struct McpTool {
 const IDEMPOTENCY_KEY: &str = "chancery/idempotency_key";
 
 /// More than a model reads with profit.
-const RESULT_BYTES_MAX: usize = 256 * 1024;
+pub(super) const RESULT_BYTES_MAX: usize = 256 * 1024;
 
 #[async_trait]
 impl Tool for McpTool {
@@ -165,7 +165,7 @@ fn response_to(response: CallToolResponse) -> CallResult {
     }
 }
 
-fn result_of(result: &CallToolResult) -> CallResult {
+pub(super) fn result_of(result: &CallToolResult) -> CallResult {
     let mut parts: Vec<String> = result.content.iter().map(part).collect();
     if let Some(structured) = &result.structured_content
         && !result.content.iter().any(|it| matches!(it, ContentBlock::Text(_)))

@@ -25,7 +25,7 @@ const TOOLS_MAX: usize = 512;
 /// A server that still has a next page after so many is in a loop.
 const PAGES_MAX: usize = 64;
 /// What models accept as the name of a function.
-const NAME_MAX: usize = 64;
+pub(super) const NAME_MAX: usize = 64;
 const DESCRIPTION_MAX: usize = 4096;
 /// A schema goes into every request to the model.
 const SCHEMA_BYTES_MAX: usize = 64 * 1024;
@@ -90,7 +90,7 @@ impl List {
     }
 }
 
-fn offer(tool: &Tool, prefix: &str) -> Result<Offered, String> {
+pub(super) fn offer(tool: &Tool, prefix: &str) -> Result<Offered, String> {
     let name = name(prefix, &tool.name);
     let parameters = Value::Object((*tool.input_schema).clone());
     let size = parameters.to_string().len() + tool.name.len();

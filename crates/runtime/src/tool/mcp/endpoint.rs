@@ -20,7 +20,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use rmcp::{ClientHandler, ErrorData};
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
-use tokio::process::ChildStderr;
+use tokio::net::unix::pipe::Receiver;
 
 use super::super::process::{Group, Program, converse};
 
@@ -194,7 +194,7 @@ fn reason(error: &ClientInitializeError) -> String {
 
 /// Reads on for as long as the process lives: one whose pipe is full stands still. Remembers the
 /// end of what it said.
-async fn listen(mut stderr: ChildStderr, said: Arc<Mutex<String>>) {
+async fn listen(mut stderr: Receiver, said: Arc<Mutex<String>>) {
     let mut buffer = vec![0; 4096];
     while let Ok(read) = stderr.read(&mut buffer).await {
         if read == 0 {

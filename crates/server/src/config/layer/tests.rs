@@ -56,6 +56,34 @@ fn what_tools_reach_outside_is_the_operators_to_say() {
 }
 
 #[test]
+fn who_vouches_for_people_is_the_operators_to_say() {
+    let toml = "[oidc]\nissuer = \"https://id.example\"\nclient_id = \"chancery\"\n\
+                client_secret_env = \"OIDC_SECRET\"\nallow = [\"staff\"]\nvisit = \"8h\"\n\
+                [oidc.roles]\nops = \"operator\"\n\
+                [limits]\ntrusted_proxies = [\"10.0.0.0/8\"]";
+    let public = ("CHANCERY_PUBLIC_URL", "https://chancery.example");
+    let (config, _) = loaded(toml, &[public, ("CHANCERY_OIDC__LINK", "true")], "").unwrap();
+    assert_eq!(config.public_url.as_deref(), Some(public.1));
+    let oidc = config.oidc.clone().unwrap();
+    assert!(oidc.link && oidc.create);
+    assert_eq!(oidc.roles["ops"], crate::config::Standing::Operator);
+    assert_eq!(oidc.visit.0.as_secs(), 8 * 60 * 60);
+    // What is shown of it can be read again.
+    let shown = toml::to_string(&config).unwrap();
+    assert_eq!(loaded(&shown, &[], "").unwrap().0, config);
+    for (wrong, why) in [
+        (toml.replace("operator", "king"), "unknown variant `king`"),
+        (toml.replace("allow", "alow"), "unknown field `alow`"),
+        (toml.replace("10.0.0.0/8", "10.0.0.0/99"), "trusted_proxies"),
+        (toml.replace("https://id", "http://id"), "`issuer` is an `https://` URL"),
+        (format!("{toml}\nstrangers_per_minute = 0"), "limits.strangers_per_minute"),
+    ] {
+        let error = loaded(&wrong, &[public], "").unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+#[test]
 fn an_unknown_key_is_refused_with_a_suggestion() {
     let error = loaded("databse = \"x\"", &[], "").unwrap_err().to_string();
     assert!(error.contains("unknown field `databse`"), "{error}");

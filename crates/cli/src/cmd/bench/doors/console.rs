@@ -48,11 +48,11 @@ pub async fn measured(dir: &Path, streams: usize) -> anyhow::Result<Vec<Measure>
         let what = format!("inbox shows a question after its commit, {name}");
         measures.push(Measure { what, value, unit: "ms", bar: Some(200.0) });
     }
-    let before = served.resident_mb()?;
+    let before = served.memory_mb("VmRSS:")?;
     let open = looker.open(streams).await?;
-    let after = served.resident_mb()?;
+    let after = served.memory_mb("VmRSS:")?;
     let all = looker.all_hear(open).await?;
-    let held = served.resident_mb()?;
+    let held = served.memory_mb("VmRSS:")?;
     let mut note = |what: String, value: f64, unit, bar| {
         measures.push(Measure { what, value, unit, bar });
     };
