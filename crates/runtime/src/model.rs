@@ -24,12 +24,18 @@ use chancery_domain::id::{AgentId, CallId, RunId};
 use serde_json::Value;
 
 pub use self::exchange::SetupError;
+pub use self::scripted::Suggestion;
 pub use self::secret::Secret;
 
 /// Something that reads a conversation and answers with words or with calls.
 #[async_trait]
 pub trait Model: Send + Sync + std::fmt::Debug {
     async fn generate(&self, request: Request<'_>) -> Result<Reply, ModelError>;
+
+    /// What it has lines for. A model that thinks has none.
+    fn suggestions(&self) -> &[Suggestion] {
+        &[]
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -128,6 +134,11 @@ pub struct Models {
 impl Models {
     pub fn new(default: Arc<dyn Model>, by_tier: BTreeMap<String, Arc<dyn Model>>) -> Models {
         Models { default, by_tier }
+    }
+
+    /// What those who talk to agents may be offered to say.
+    pub fn suggestions(&self) -> &[Suggestion] {
+        self.default.suggestions()
     }
 
     pub fn for_tier(&self, tier: &str) -> &Arc<dyn Model> {

@@ -37,7 +37,8 @@ function morph(old, fresh) {
     const id = next.id;
     let match = null;
     if (id) {
-      match = [...old.children].find((it) => it.id === id) || null;
+      // What has become another kind of thing is drawn anew.
+      match = [...old.children].find((it) => it.id === id && it.nodeName === next.nodeName) || null;
     } else if (at && at.nodeType === next.nodeType && at.nodeName === next.nodeName && !at.id) {
       match = at;
     }
@@ -118,6 +119,8 @@ function take(pairs, force) {
   const fresh = all("[data-announce]").filter((it) => !rows.has(it.closest("[id]").id));
   if (fresh.length) say(fresh.map((it) => it.dataset.announce).join(". "));
   for (const log of logs) log.scrollTop = log.scrollHeight;
+  if (following) follow(true);
+  alike();
   dress(document);
 }
 
@@ -181,6 +184,21 @@ function count(waiting) {
   }
   const title = document.title.replace(/^\(\d+\) /, "");
   document.title = waiting > 0 ? `(${waiting}) ${title}` : title;
+  seal(waiting);
+}
+
+// The seal in the browser's own frame says how many wait, too.
+function seal(waiting) {
+  const link = find("link[rel=icon]");
+  if (!link) return;
+  link.dataset.plain ||= link.getAttribute("href");
+  if (waiting === 0) {
+    link.href = link.dataset.plain;
+    return;
+  }
+  const shown = waiting > 99 ? "99" : String(waiting);
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><circle cx="16" cy="16" r="16" fill="#ab3412"/><text x="16" y="23" text-anchor="middle" font-family="sans-serif" font-weight="700" font-size="${shown.length > 1 ? 17 : 20}" fill="#fff">${shown}</text></svg>`;
+  link.href = `data:image/svg+xml,${encodeURIComponent(svg)}`;
 }
 
 /* ---- The stream ---- */
@@ -274,58 +292,135 @@ document.addEventListener("submit", (event) => {
   send(form, event.submitter);
 });
 
-/* ---- Keys: only where the focus is, never on arrival ---- */
+/* ---- Keys: only where the focus is, never while somebody types, never on arrival ---- */
 
-const isTyping = (node) => node.closest("input, textarea, select, [contenteditable]");
+const isTyping = (node) => node.closest("input:not([type=checkbox]), textarea, select, [contenteditable]");
 const isYoung = (call) => performance.now() - (born.get(call) ?? 0) < DEAD;
+const letters = () => body.dataset.keys === "on";
 
 document.addEventListener("keydown", (event) => {
-  if (event.isComposing || event.keyCode === 229) return;
+  if (event.isComposing || event.keyCode === 229 || event.defaultPrevented) return;
   const target = event.target;
   if (!(target instanceof Element)) return;
+  const done = plainKey(event, target) || chord(event, target) ||
+    (isLetter(event, target) && (inList(event, target) || inTrace(event, target) || onCall(event, target) || anywhere(event)));
+  if (done) event.preventDefault();
+});
+
+// Enter and Escape are nobody's shortcut: they do what they do everywhere.
+function plainKey(event, target) {
   if (event.key === "Enter" && !event.shiftKey && target.matches("textarea[data-enter]")) {
-    event.preventDefault();
     if (target.value.trim()) target.form.requestSubmit();
-    return;
+    return true;
   }
-  if (event.key === "Escape") {
-    const opened = target.closest("details.act[open]");
-    if (opened) {
-      opened.open = false;
-      (opened.closest("[data-call]") || find("summary", opened)).focus();
-    }
-    return;
+  const opened = event.key === "Escape" && target.closest("details.act[open]");
+  if (!opened) return false;
+  opened.open = false;
+  (opened.closest("[data-call]") || find("summary", opened)).focus();
+  return true;
+}
+
+function chord(event, target) {
+  if ((event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "k") {
+    jump();
+    return true;
   }
-  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-  if (isTyping(target)) return;
+  if (!event.altKey || event.ctrlKey || event.metaKey) return false;
+  const place = {
+    ArrowUp: () => all("[data-call], .card", find("#log") || document).pop(),
+    1: () => find("#text"),
+    2: () => all(".room-speak textarea").pop(),
+  }[event.key];
+  const to = place && find("#log") && place();
+  if (!to) return false;
+  if (to.matches(".card")) to.tabIndex = -1;
+  to.focus();
+  return true;
+}
+
+function isLetter(event, target) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || isTyping(target)) return false;
+  return letters() || event.key.length > 1;
+}
+
+const STEPS = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 };
+
+function inList(event, target) {
   const list = target.closest("[data-list]");
-  const call = target.closest("[data-call]");
-  const step = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[event.key];
-  if (list && step) {
-    const items = all("a.row, [data-item]", list);
+  if (!list) return false;
+  const step = STEPS[event.key];
+  const items = all("a.row, [data-item]", list);
+  if (step) {
     const next = items[items.indexOf(target) + step];
-    if (next) {
-      event.preventDefault();
-      next.focus();
-    }
-    return;
+    if (next) next.focus();
+    return Boolean(next);
   }
-  if (!call) return;
+  const pick = event.key === "x" && find(".pick input", target.closest("li") || list);
+  if (!pick) return false;
+  pick.click();
+  say(`${pick.closest("label").textContent.trim()} ${pick.checked ? "✓" : "–"}`);
+  return true;
+}
+
+function inTrace(event, target) {
+  const trace = target.closest("[data-trace]");
+  if (!trace) return false;
+  const line = target.closest("tr");
+  const lines = all("tbody tr", trace);
+  const details = line && find("details", line);
+  if (event.key === "ArrowRight" || event.key === "ArrowLeft") {
+    if (!details) return false;
+    details.open = event.key === "ArrowRight";
+    return true;
+  }
+  if (event.key === "[" || event.key === "]") {
+    const step = event.key === "]" ? 1 : -1;
+    for (let at = lines.indexOf(line) + step; lines[at]; at += step) {
+      const item = lines[at].matches("[data-trouble]") && find("[data-item]", lines[at]);
+      if (!item) continue;
+      item.focus();
+      return true;
+    }
+    return true;
+  }
+  if (event.key !== "f") return false;
+  follow(!following);
+  return true;
+}
+
+// Following: the newest line stays in sight.
+let following = false;
+function follow(on) {
+  const trace = find("[data-trace]");
+  if (!trace) return;
+  following = on;
+  const mark = find("#follow");
+  if (mark) mark.setAttribute("aria-pressed", String(on));
+  if (on) trace.scrollIntoView({ block: "end" });
+}
+
+function onCall(event, target) {
+  const call = target.closest("[data-call]");
+  if (!call) return false;
+  const step = STEPS[event.key];
   if (step && event.key.length === 1) {
     const calls = all("[data-call]");
     const next = calls[calls.indexOf(call) + step];
     if (next) next.focus();
-    return;
+    return true;
   }
   if (event.key === "w") {
     const why = find("[data-why]", call);
     if (why) why.focus();
-    return;
+    return true;
   }
-  const act = /^[a-z]$/.test(event.key) && find(`[data-key="${event.key}"]`, call);
-  if (!act) return;
-  event.preventDefault();
-  if (isYoung(call)) return;
+  const act = /^[a-zA-Z]$/.test(event.key) && find(`[data-key="${event.key}"]`, call);
+  if (!act) {
+    const high = event.key === "a" && find("[data-key=A]", call);
+    if (high) say(body.dataset.high);
+    return Boolean(high);
+  }
+  if (isYoung(call)) return true;
   if (act instanceof HTMLDetailsElement) {
     act.open = true;
     const field = find("textarea, input:not([type=hidden]), button", act);
@@ -333,7 +428,134 @@ document.addEventListener("keydown", (event) => {
   } else {
     act.click();
   }
+  return true;
+}
+
+let went = 0;
+function anywhere(event) {
+  if (find("dialog[open]")) return false;
+  if (event.key === "?") {
+    overlay("/help", "#keys");
+    return true;
+  }
+  if (event.key === "g") {
+    went = performance.now();
+    return true;
+  }
+  const room = /^[a-z]$/.test(event.key) && performance.now() - went < 1500 && find(`[data-go="${event.key}"]`);
+  went = 0;
+  if (!room) return false;
+  location.assign(room.href);
+  return true;
+}
+
+/* ---- What lies over a page for a moment: it is asked for, never sent ---- */
+
+async function overlay(address, part) {
+  const box = dialog();
+  try {
+    const response = await fetch(address, { headers: { accept: "text/html" } });
+    const found = response.ok && find(part, parse(await response.text()));
+    if (found) box.append(document.importNode(found, true));
+  } catch (error) {
+    alarm(body.dataset.lost);
+  }
+  lay(box);
+}
+
+function dialog() {
+  const box = document.createElement("dialog");
+  box.className = "over";
+  const close = document.createElement("button");
+  close.textContent = body.dataset.close;
+  close.className = "plain close";
+  close.addEventListener("click", () => box.close());
+  box.append(close);
+  const before = document.activeElement;
+  box.addEventListener("close", () => {
+    box.remove();
+    if (before && document.contains(before)) before.focus({ preventScroll: true });
+  });
+  return box;
+}
+
+function lay(box) {
+  body.append(box);
+  box.showModal();
+}
+
+function jump() {
+  if (find("dialog[open]") || !body.dataset.person) return;
+  const box = dialog();
+  box.setAttribute("aria-label", body.dataset.jump);
+  const form = document.createElement("form");
+  form.action = "/jump";
+  const label = document.createElement("label");
+  label.textContent = body.dataset.jump;
+  const field = document.createElement("input");
+  Object.assign(field, { name: "q", type: "search", autocomplete: "off", maxLength: 200 });
+  label.append(field);
+  form.append(label);
+  const found = document.createElement("div");
+  box.append(form, found);
+  let asked = 0;
+  const look = async () => {
+    const mine = ++asked;
+    try {
+      const response = await fetch(`/jump?q=${encodeURIComponent(field.value)}`, { headers: { accept: "text/html" } });
+      const fresh = response.ok && find("#found", parse(await response.text()));
+      if (fresh && mine === asked) found.replaceChildren(document.importNode(fresh, true));
+    } catch (error) {
+      // The next letter asks again.
+    }
+  };
+  let pause = null;
+  field.addEventListener("input", () => {
+    clearTimeout(pause);
+    pause = setTimeout(look, 90);
+  });
+  field.addEventListener("keydown", (event) => {
+    if (event.isComposing || event.key !== "ArrowDown") return;
+    const first = find("a.row", found);
+    if (first) first.focus();
+    event.preventDefault();
+  });
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    clearTimeout(pause);
+    await look();
+    const first = find("a.row", found);
+    if (first) location.assign(first.href);
+  });
+  lay(box);
+  field.focus();
+  look();
+}
+
+document.addEventListener("click", (event) => {
+  const target = event.target instanceof Element ? event.target : null;
+  if (!target) return;
+  if (target.closest("[data-jump-open]") && !event.ctrlKey && !event.metaKey) {
+    event.preventDefault();
+    jump();
+  }
+  if (target.closest("#follow")) follow(!following);
+  const copy = target.closest("[data-copy]");
+  if (copy) {
+    // A page that came without TLS may not copy: it shows.
+    const link = new URL(copy.dataset.copy, location.href).href;
+    const copied = navigator.clipboard ? navigator.clipboard.writeText(link) : Promise.reject();
+    copied.then(() => say(`${copy.textContent.trim()} ✓`), () => alarm(link));
+  }
 });
+
+// Only what is alike is answered together: picking one leaves out the others.
+function alike() {
+  const picks = all("input[data-like]");
+  const first = picks.find((it) => it.checked);
+  for (const it of picks) it.disabled = Boolean(first) && it.dataset.like !== first.dataset.like;
+}
+document.addEventListener("change", alike);
 
 // A button that came under the pointer a moment ago was not meant.
 document.addEventListener("click", (event) => {
@@ -367,6 +589,8 @@ function dress(root) {
   }
 }
 
+const badge = find("#badge");
+if (badge && !badge.hidden) seal(Number(badge.textContent));
 const button = find("#fresh");
 if (button) button.addEventListener("click", letGo);
 document.addEventListener("focusout", () => setTimeout(() => {

@@ -9,8 +9,10 @@ mod chat;
 mod cookie;
 mod door;
 mod form;
+mod help;
 mod html;
 mod inbox;
+mod jump;
 mod live;
 mod look;
 mod mail;
@@ -19,15 +21,19 @@ mod oidc;
 mod organisation;
 mod page;
 mod rules;
+mod ruling;
 mod runs;
 mod settings;
 mod trace;
 mod visitor;
 mod visits;
 mod vouched;
+mod welcome;
 mod words;
 
 use axum::Router;
+use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::middleware;
 use axum::response::Redirect;
 use axum::routing::{get, post};
@@ -53,20 +59,25 @@ pub fn router() -> Router<App> {
         .route("/signin/oidc", get(oidc::depart))
         .route(CALLBACK, get(oidc::come_back))
         .route("/signout", post(door::sign_out))
+        .route("/welcome", get(welcome::show).post(welcome::choose))
         .route("/inbox", get(inbox::list))
+        .route("/inbox/bulk", post(inbox::bulk::decide))
         .route("/inbox/{id}", get(inbox::show))
+        .route("/inbox/{id}/again", post(inbox::again::ask))
         .route("/inbox/{id}/decide", post(inbox::decide))
         .route("/inbox/{id}/edit", post(inbox::edit))
         .route("/chat", get(chat::list).post(chat::begin))
         .route("/chat/{key}", get(chat::show).post(chat::say))
         .route("/runs", get(runs::list))
         .route("/runs/{id}", get(runs::show))
+        .route("/runs/{id}/export", get(runs::export))
         .route("/runs/{id}/act", post(runs::act))
         .route("/mail", get(mail::list).post(mail::send))
         .route("/mail/{id}", get(mail::show))
         .route("/contracts/{id}", get(mail::contract))
         .route("/contracts/{id}/step", post(mail::transition))
         .route("/org", get(organisation::show))
+        .route("/org/draft", get(organisation::draft::show).post(organisation::draft::act))
         .route("/memory", get(memory::list))
         .route("/memory/{id}/forget", post(memory::forget))
         .route("/audit", get(audit::list))
@@ -76,10 +87,13 @@ pub fn router() -> Router<App> {
         .route("/rules", get(rules::list))
         .route("/rules/{id}/revoke", post(rules::revoke))
         .route("/settings", get(settings::show))
+        .route("/settings/models/{name}/test", post(settings::test))
         .route("/settings/visits/end", post(visits::end_others))
         .route("/settings/visits/{id}/end", post(visits::end))
         .route("/settings/tokens", post(settings::make))
         .route("/settings/tokens/{id}/revoke", post(settings::revoke))
+        .route("/help", get(help::show))
+        .route("/jump", get(jump::show))
         .route("/ui/look", post(look::change))
         .route("/ui/badge", get(badge::show))
         .route("/ui/events", get(live::events))
@@ -89,7 +103,11 @@ pub fn router() -> Router<App> {
         .layer(CompressionLayer::new())
 }
 
-/// Where something waits, there; else where one talks.
-async fn home(visitor: Visitor) -> Result<Redirect> {
-    Ok(Redirect::to(if visitor.waiting > 0 { "/inbox" } else { "/chat" }))
+/// Where something waits, there; on a first visit, where one begins; else where one talks.
+async fn home(State(app): State<App>, visitor: Visitor, headers: HeaderMap) -> Result<Redirect> {
+    Ok(Redirect::to(match visitor.waiting {
+        0 if welcome::is_due(&app, &visitor, &headers).await? => "/welcome",
+        0 => "/chat",
+        _ => "/inbox",
+    }))
 }

@@ -23,9 +23,11 @@ use crate::turnstile::Peer;
 /// keeps, is not a client.
 const HEADERS: Duration =
     if cfg!(test) { Duration::from_millis(200) } else { Duration::from_secs(30) };
-/// Below the usual limit on open files, with room for the store and the tools. Further clients
-/// wait in the kernel's queue.
-const CONNECTIONS_MAX: usize = 900;
+/// Open files that are left for the store, the tools and what they start. Each connection is one;
+/// further clients wait in the kernel's queue.
+const FILES_KEPT_BACK: u64 = 124;
+/// More who look on at once are for a second server.
+const CONNECTIONS_MAX: u64 = 8000;
 /// What is wrong with taking in a connection (no files left) is not over at once.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -34,7 +36,7 @@ pub async fn serve(listener: TcpListener, router: Router, stop: CancellationToke
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEADERS);
     let graceful = GracefulShutdown::new();
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let places = Arc::new(Semaphore::new(places(open_files())));
     loop {
         let place = tokio::select! {
             place = places.clone().acquire_owned() => place,
@@ -60,6 +62,18 @@ pub async fn serve(listener: TcpListener, router: Router, stop: CancellationToke
     graceful.shutdown().await;
 }
 
+/// How many files this process may have open: `None`, as many as it likes.
+fn open_files() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Nofile).current
+}
+
+fn places(open_files: Option<u64>) -> usize {
+    let open_files = open_files.unwrap_or(u64::MAX);
+    // Where there are few files, half of them are better than none.
+    let places = open_files.saturating_sub(FILES_KEPT_BACK).max(open_files / 2);
+    places.clamp(1, CONNECTIONS_MAX) as usize
+}
+
 async fn accept(listener: &TcpListener) -> (TcpStream, IpAddr) {
     loop {
         match listener.accept().await {
@@ -81,6 +95,15 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     use super::*;
+
+    #[test]
+    fn connections_leave_files_for_the_store_and_the_tools() {
+        assert_eq!(places(Some(1024)), 900);
+        assert_eq!(places(Some(20_000)), 8000);
+        assert_eq!(places(Some(64)), 32);
+        assert_eq!(places(Some(0)), 1);
+        assert_eq!(places(None), 8000);
+    }
 
     #[tokio::test]
     async fn a_client_that_never_ends_its_headers_is_let_go() {

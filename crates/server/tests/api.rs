@@ -28,6 +28,8 @@ mod create;
 mod deciding;
 #[path = "api/delegation.rs"]
 mod delegation;
+#[path = "api/drafting.rs"]
+mod drafting;
 #[path = "api/embeddings.rs"]
 mod embeddings;
 #[path = "api/escalation.rs"]
@@ -40,6 +42,8 @@ mod far;
 mod harness;
 #[path = "api/house.rs"]
 mod house;
+#[path = "api/keys.rs"]
+mod keys;
 #[path = "api/latch.rs"]
 mod latch;
 #[path = "api/limits.rs"]
@@ -84,10 +88,14 @@ mod staff;
 mod story;
 #[path = "api/stream.rs"]
 mod stream;
+#[path = "api/tab.rs"]
+mod tab;
 #[path = "api/traces.rs"]
 mod traces;
 #[path = "api/turnstile.rs"]
 mod turnstile;
+#[path = "api/two_minutes.rs"]
+mod two_minutes;
 #[path = "api/visits.rs"]
 mod visits;
 #[path = "api/webhooks.rs"]

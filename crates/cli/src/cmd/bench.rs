@@ -32,7 +32,7 @@ pub enum Command {
     Memory(memory::MemoryArgs),
     /// Mail routed and delivered
     Mail(mail::MailArgs),
-    /// What a completion through the OpenAI-style door takes beyond the model itself
+    /// What a completion through the OpenAI-style door takes, and what the console weighs and holds
     Doors(doors::DoorsArgs),
     /// What it costs to start a process behind walls
     Spawn(spawn::SpawnArgs),

@@ -103,6 +103,9 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
         ))?;
         if let Some(link) = &server.invitation {
             say(&format!("Console       {link}   (lets you in once)"))?;
+            say(
+                "              Inbox: what waits. Chat: \"Ship the pricing fix\" from the beginning, and attempts to break the rules",
+            )?;
         }
         say(&format!("Terminal      chancery --data {} approval watch", data.display()))?;
         say(&format!("What happened chancery --data {} run trace {}", data.display(), run.id))?;

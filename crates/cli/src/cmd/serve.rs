@@ -40,6 +40,7 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
     flags.extend(args.workers.map(|it| ("workers".to_owned(), Value::Integer(it.into()))));
     let (config, layers) = settings(global, flags)?;
     log();
+    raise_open_files();
     // Before the banner, so that whoever reads it may stop us at once.
     let mut terminate = signal(SignalKind::terminate()).context("signals")?;
     let running = start(&config, environment()).await?;
@@ -62,6 +63,19 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
         () = running.stop() => Ok(Outcome::Done),
         _ = tokio::signal::ctrl_c() => Ok(Outcome::Interrupted),
         _ = terminate.recv() => Ok(Outcome::Interrupted),
+    }
+}
+
+/// Everyone who looks on holds a connection, and the usual soft limit is for programs of another
+/// kind. What is started for agents has a limit of its own.
+fn raise_open_files() {
+    const WANTED: u64 = 16_384;
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let wanted = maximum.map_or(WANTED, |it| it.min(WANTED));
+    if current.is_some_and(|it| it < wanted) {
+        // The lower limit is no reason not to serve.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum });
     }
 }
 

@@ -124,6 +124,12 @@ fn tool(tool: &ToolOffer) -> Value {
     })
 }
 
+/// An answer of which nothing has come yet.
+#[cfg(feature = "fuzz")]
+pub(super) fn reading(model: &str) -> impl super::exchange::Reading<Whole = Reply> {
+    Answer::new(model, &[])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,10 +145,4 @@ mod tests {
             assert_eq!(limit_name(base_url), name, "{base_url}");
         }
     }
-}
-
-/// An answer of which nothing has come yet.
-#[cfg(feature = "fuzz")]
-pub(super) fn reading(model: &str) -> impl super::exchange::Reading<Whole = Reply> {
-    Answer::new(model, &[])
 }

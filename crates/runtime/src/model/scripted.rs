@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use chancery_domain::event::Usage;
 
 use self::scenario::{Entry, Scenario, When};
-pub use self::scenario::{Expect, Expected};
+pub use self::scenario::{Expect, Expected, Suggestion};
 use self::template::Facts;
 use super::calls::tell_apart;
 use super::{Message, Model, ModelError, RawCall, Reply, Request};
@@ -109,6 +109,10 @@ impl Model for ScriptedModel {
             tokio::time::sleep(delay).await;
         }
         Ok(self.reply(&request, entry))
+    }
+
+    fn suggestions(&self) -> &[Suggestion] {
+        &self.scenario.suggestions
     }
 }
 

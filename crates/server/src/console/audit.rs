@@ -143,7 +143,7 @@ pub async fn show(
     draw(&EntryPage {
         frame: Frame::of(&visitor, Room::Audit, w.audit),
         who: who(&entry),
-        reasons: whys(&entry.reasons),
+        reasons: whys(&entry.reasons, w),
         ask: ask.unwrap_or_default(),
         detail,
         entry,

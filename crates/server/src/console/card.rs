@@ -6,11 +6,12 @@ mod call;
 use chancery_api::permission::Permission;
 use chancery_domain::event::Event;
 use chancery_domain::id::{AgentId, RunId};
+use chancery_domain::policy::Ruling;
 use chancery_runtime::clock;
 use chancery_store::permission::PermissionFilter;
 use jiff::{SignedDuration, Timestamp};
 
-pub use call::{Call, DiffLine, Why, diff, whys};
+pub use call::{Call, DiffLine, Field, Why, diff, fields, whys};
 
 use super::html::line;
 use super::visitor::Visitor;
@@ -171,6 +172,16 @@ pub struct Row {
     pub waited: String,
     pub expires: Option<Expiry>,
     pub escalated: bool,
+    /// Of what was shown: it may be picked, with others like it.
+    pub pick: Option<Pick>,
+}
+
+/// What makes a row fit to be answered with others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pick {
+    pub digest: String,
+    /// The same among those that may be answered together.
+    pub like: String,
 }
 
 /// Questions as rows: one for each batch, the riskiest first, then the oldest.
@@ -183,6 +194,7 @@ pub fn rows(asked: &[Permission], w: &'static Words) -> Vec<Row> {
         match known {
             Some((highest, row)) => {
                 row.more += 1;
+                row.pick = None;
                 if rank < *highest {
                     *highest = rank;
                     (row.tool, row.risk) = (line(&it.tool), risk(it));
@@ -194,7 +206,15 @@ pub fn rows(asked: &[Permission], w: &'static Words) -> Vec<Row> {
     }
     // The oldest come first already, and stay so among those of one risk.
     rows.sort_by_key(|(rank, _)| *rank);
-    rows.into_iter().map(|(_, row)| row).collect()
+    let mut rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).collect();
+    // One alone is answered on its card.
+    let likes: Vec<String> =
+        rows.iter().filter_map(|it| it.pick.as_ref().map(|it| it.like.clone())).collect();
+    let alone = |it: &Pick| likes.iter().filter(|like| **like == it.like).count() < 2;
+    for row in &mut rows {
+        row.pick = row.pick.take().filter(|it| !alone(it));
+    }
+    rows
 }
 
 pub fn row(it: &Permission, now: Timestamp, w: &'static Words) -> Row {
@@ -218,7 +238,18 @@ pub fn row(it: &Permission, now: Timestamp, w: &'static Words) -> Row {
         waited: span(w, it.created_at, now),
         expires: it.expires_at.map(|at| Expiry::of(at, now, w)),
         escalated: it.escalated_at.is_some(),
+        pick: pick(it),
     }
+}
+
+/// Only what is of low or medium risk, and asks no person each time.
+fn pick(it: &Permission) -> Option<Pick> {
+    let plain = matches!(it.risk.as_deref(), Some("low" | "medium"))
+        && it.ruling == Ruling::RequireApproval.as_str()
+        && it.kind != "recover"
+        && it.status == "pending";
+    let like = format!("{}\n{}", it.agent, it.tool);
+    plain.then(|| Pick { digest: it.arguments_sha256.clone(), like })
 }
 
 fn risk(it: &Permission) -> String {

@@ -5,7 +5,7 @@ mod thread;
 
 use askama::Template;
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Redirect, Response};
 use chancery_api::run::{CreateRun, Speak};
@@ -40,7 +40,19 @@ struct ChatPage {
     /// Whom one may talk to: agents that are for people first.
     agents: Vec<String>,
     groups: Vec<(String, String)>,
+    suggestions: Vec<Suggestion>,
+    /// Who is chosen to be talked to.
+    to: String,
     open: Option<Open>,
+}
+
+/// What one may say with a press, where a model has lines for it.
+#[derive(Debug)]
+struct Suggestion {
+    to: String,
+    who: String,
+    project: String,
+    text: String,
 }
 
 /// A thread in the list.
@@ -67,9 +79,20 @@ struct Open {
     run: String,
 }
 
-pub async fn list(State(app): State<App>, visitor: Visitor) -> Result<Response> {
+#[derive(Debug, Deserialize)]
+pub struct Whom {
+    /// The agent that is chosen already.
+    #[serde(default)]
+    to: String,
+}
+
+pub async fn list(
+    State(app): State<App>,
+    visitor: Visitor,
+    Query(Whom { to }): Query<Whom>,
+) -> Result<Response> {
     let page = page(&app, &visitor, None).await?;
-    draw(&page)
+    draw(&ChatPage { to, ..page })
 }
 
 pub async fn show(
@@ -99,8 +122,21 @@ async fn page(app: &App, visitor: &Visitor, key: Option<String>) -> Result<ChatP
         threads,
         agents: agents(authority.org()),
         groups: groups(authority.org()),
+        suggestions: suggestions(app, visitor),
+        to: String::new(),
         open,
     })
+}
+
+fn suggestions(app: &App, visitor: &Visitor) -> Vec<Suggestion> {
+    let language = visitor.look.language.code();
+    let suggestion = |it: &chancery_runtime::model::Suggestion| Suggestion {
+        to: format!("agent:{}", it.agent),
+        who: it.agent.clone(),
+        project: it.project.clone().unwrap_or_default(),
+        text: it.text(language).to_owned(),
+    };
+    app.models.suggestions().iter().map(suggestion).collect()
 }
 
 fn agents(org: &Org) -> Vec<String> {
@@ -168,6 +204,8 @@ pub struct Begin {
     /// `agent:pa` or `group:grp_release`.
     to: String,
     text: String,
+    #[serde(default)]
+    project: String,
 }
 
 pub async fn begin(
@@ -181,6 +219,7 @@ pub async fn begin(
         agent: name.clone().filter(|_| kind != "group"),
         group: name.filter(|_| kind == "group"),
         input: form.text,
+        project: Some(form.project).filter(|it| !it.is_empty()),
         session_key: Some(key.clone()),
         ..CreateRun::default()
     };
@@ -194,39 +233,41 @@ pub struct Say {
     text: String,
 }
 
-/// Says something in a thread: into the run under way, else as a new one with the same agent.
 pub async fn say(
     State(app): State<App>,
     Path(key): Path<String>,
     Signed { visitor, form }: Signed<Say>,
 ) -> Result<Response> {
+    let back = format!("/chat/{}", segment(&key));
+    speak(&app, &visitor, key, form.text).await?;
+    Ok(Redirect::to(&back).into_response())
+}
+
+/// Says something in a thread: into the run under way, else as a new one with the same agent.
+pub async fn speak(app: &App, visitor: &Visitor, key: String, text: String) -> Result<()> {
     let user = visitor.caller.acts_for(None)?;
     let last =
-        newest(&app, &user, &key, 1).await?.into_iter().next().ok_or_else(|| {
+        newest(app, &user, &key, 1).await?.into_iter().next().ok_or_else(|| {
             ApiError::NotFound { what: "thread", id: key.chars().take(64).collect() }
         })?;
-    let back = format!("/chat/{}", segment(&key));
     if last.ended_at.is_none() {
-        let speak = Body(Speak { text: form.text.clone(), to: None });
+        let body = Body(Speak { text: text.clone(), to: None });
         let at = Path(last.id.to_string());
-        match steer::speak(State(app.clone()), visitor.caller.clone(), at, speak).await {
+        match steer::speak(State(app.clone()), visitor.caller.clone(), at, body).await {
             // It has just ended: what was said begins the next.
             Err(ApiError::Conflict { code: "run_ended", .. }) => {}
-            spoken => {
-                let Json(_) = spoken?;
-                return Ok(Redirect::to(&back).into_response());
-            }
+            spoken => return spoken.map(|Json(_)| ()),
         }
     }
     let new = CreateRun {
         agent: last.group.is_none().then(|| last.agent.to_string()),
         group: last.group.as_ref().map(ToString::to_string),
         project: last.project.as_ref().map(|it| it.0.clone()),
-        input: form.text,
+        input: text,
         session_key: Some(key),
         ..CreateRun::default()
     };
-    let (_, Json(_)) =
-        runs::create(State(app), visitor.caller, HeaderMap::new(), Body(new)).await?;
-    Ok(Redirect::to(&back).into_response())
+    let (app, caller) = (State(app.clone()), visitor.caller.clone());
+    let (_, Json(_)) = runs::create(app, caller, HeaderMap::new(), Body(new)).await?;
+    Ok(())
 }

@@ -1,6 +1,9 @@
 //! The inbox: what waits for a person's word. A decision goes through the same function as
 //! `POST /api/permissions/{id}/decision`.
 
+pub mod again;
+pub mod bulk;
+
 use askama::Template;
 use axum::Json;
 use axum::extract::{Path, Query, State};
@@ -17,6 +20,7 @@ use super::card::{self, Card, Row};
 use super::form::{Signed, own_path};
 use super::page::{Frame, Room, draw, draw_as};
 use super::visitor::Visitor;
+use super::words::Words;
 use crate::error::{ApiError, Result};
 use crate::extract::{Body, bad_request};
 use crate::router::App;
@@ -42,7 +46,46 @@ struct InboxPage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shows {
     Pending,
+    /// Of those, what nobody answered in time, so that others were told.
+    Escalated,
     Decided,
+    Expired,
+}
+
+impl Shows {
+    const ALL: [Shows; 4] = [Shows::Pending, Shows::Escalated, Shows::Decided, Shows::Expired];
+
+    /// As an address says it.
+    fn key(self) -> &'static str {
+        match self {
+            Shows::Pending => "",
+            Shows::Escalated => "escalated",
+            Shows::Decided => "decided",
+            Shows::Expired => "expired",
+        }
+    }
+
+    fn waits(self) -> bool {
+        matches!(self, Shows::Pending | Shows::Escalated)
+    }
+
+    fn name(self, w: &'static Words) -> &'static str {
+        match self {
+            Shows::Pending => w.needs_you,
+            Shows::Escalated => w.escalated_tab,
+            Shows::Decided => w.decided_tab,
+            Shows::Expired => w.state_expired,
+        }
+    }
+
+    fn nothing(self, w: &'static Words) -> &'static str {
+        match self {
+            Shows::Pending => w.nothing_waits,
+            Shows::Escalated => w.nothing_escalated,
+            Shows::Decided => w.nothing_decided,
+            Shows::Expired => w.nothing_expired,
+        }
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -56,14 +99,13 @@ pub async fn list(
     visitor: Visitor,
     Query(params): Query<Params>,
 ) -> Result<Response> {
-    let shows = if params.show == "decided" { Shows::Decided } else { Shows::Pending };
+    let shows = Shows::ALL.into_iter().find(|it| it.key() == params.show);
+    let shows = shows.unwrap_or(Shows::Pending);
     let asked = asked(&app, &visitor, shows).await?;
     // What is most urgent is open, but only where it waits.
     let rows = rows(&asked, shows, &visitor);
-    let first = match shows {
-        Shows::Pending => rows.first().and_then(|row| asked.iter().find(|it| it.id == row.id)),
-        Shows::Decided => None,
-    };
+    let first = rows.first().filter(|_| shows.waits());
+    let first = first.and_then(|row| asked.iter().find(|it| it.id == row.id));
     let card = match first {
         Some(it) => Some(card::of(&app, &visitor, it).await?),
         None => None,
@@ -100,29 +142,37 @@ fn page(visitor: &Visitor, shows: Shows, rows: Vec<Row>, card: Option<Card>) -> 
 
 fn rows(asked: &[Permission], shows: Shows, visitor: &Visitor) -> Vec<Row> {
     let w = visitor.words();
-    match shows {
-        Shows::Pending => card::rows(asked, w),
-        Shows::Decided => {
-            let now = chancery_runtime::clock::now();
-            asked.iter().map(|it| card::row(it, now, w)).collect()
-        }
+    if shows.waits() {
+        return card::rows(asked, w);
     }
+    let now = chancery_runtime::clock::now();
+    asked.iter().map(|it| card::row(it, now, w)).collect()
+}
+
+fn has_picks(rows: &[Row]) -> bool {
+    rows.iter().any(|it| it.pick.is_some())
 }
 
 async fn asked(app: &App, visitor: &Visitor, shows: Shows) -> Result<Vec<Permission>> {
-    let (filter, limit) = match shows {
-        Shows::Pending => {
-            let status = Some("pending".to_owned());
-            (PermissionFilter { status, ..PermissionFilter::default() }, LIST_MAX)
-        }
-        Shows::Decided => {
-            (PermissionFilter { newest_first: true, ..PermissionFilter::default() }, DECIDED_MAX)
-        }
+    let (status, limit) = match shows {
+        Shows::Pending | Shows::Escalated => (Some("pending"), LIST_MAX),
+        Shows::Expired => (Some("expired"), DECIDED_MAX),
+        Shows::Decided => (None, DECIDED_MAX),
     };
-    let filter = PermissionFilter { user: visitor.caller.asked_for(app)?, ..filter };
+    let filter = PermissionFilter {
+        status: status.map(str::to_owned),
+        newest_first: !shows.waits(),
+        user: visitor.caller.asked_for(app)?,
+        ..PermissionFilter::default()
+    };
     let mut found = Vec::new();
     for row in app.store.permissions(&filter, limit).await? {
-        if shows == Shows::Pending || row.status != "pending" {
+        let fits = match shows {
+            Shows::Pending | Shows::Expired => true,
+            Shows::Escalated => row.escalated_at.is_some(),
+            Shows::Decided => !matches!(&*row.status, "pending" | "expired"),
+        };
+        if fits {
             found.push(permissions::shown(app, row).await?);
         }
     }
@@ -171,7 +221,7 @@ pub async fn decide(
     Ok(Redirect::to(&back).into_response())
 }
 
-fn is_high(row: &chancery_store::permission::PermissionRow) -> bool {
+pub fn is_high(row: &chancery_store::permission::PermissionRow) -> bool {
     // What nobody has said anything of may be anything.
     !matches!(row.request.risk.map(|it| it.as_str()), Some("low" | "medium"))
 }
@@ -247,7 +297,7 @@ pub async fn edit(
         let problem = error.problem();
         Refused {
             detail: super::html::shown(&problem.detail),
-            reasons: card::whys(&problem.reasons),
+            reasons: card::whys(&problem.reasons, visitor.words()),
         }
     };
     let (after, problem) = match json(&form.arguments) {

@@ -1,5 +1,5 @@
-//! In which language and in which light somebody reads: a cookie each, else what their browser
-//! asks for.
+//! In which language and in which light somebody reads, and whether single letters are keys to
+//! them: a cookie each, else what their browser asks for.
 
 use axum::Form;
 use axum::extract::{FromRequestParts, State};
@@ -15,6 +15,7 @@ use crate::router::App;
 
 const LANGUAGE: &str = "chancery_language";
 const THEME: &str = "chancery_theme";
+const KEYS: &str = "chancery_keys";
 /// A year: it is a taste, not a secret.
 const KEPT_SECONDS: u32 = 365 * 24 * 60 * 60;
 
@@ -22,6 +23,8 @@ const KEPT_SECONDS: u32 = 365 * 24 * 60 * 60;
 pub struct Look {
     pub language: Language,
     pub theme: Theme,
+    /// Whether a letter alone does something. Who speaks to their machine turns it off.
+    pub keys: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +53,7 @@ impl Look {
             Some("dark") => Theme::Dark,
             _ => Theme::System,
         };
-        Look { language, theme }
+        Look { language, theme, keys: cookie(headers, KEYS) != Some("off") }
     }
 
     pub fn words(self) -> &'static Words {
@@ -65,6 +68,15 @@ impl Look {
         match self.language {
             Language::English => "en",
             Language::Chinese => "zh-Hans",
+        }
+    }
+}
+
+impl Language {
+    pub fn code(self) -> &'static str {
+        match self {
+            Language::English => "en",
+            Language::Chinese => "zh",
         }
     }
 }
@@ -108,6 +120,7 @@ pub fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 pub struct Wanted {
     language: Option<String>,
     theme: Option<String>,
+    keys: Option<String>,
     back: Option<String>,
 }
 
@@ -121,10 +134,11 @@ pub async fn change(
         |given: Option<String>, known: &[&str]| given.filter(|it| known.contains(&it.as_str()));
     let language = one_of(wanted.language, &["en", "zh"]).map(|it| (LANGUAGE, it));
     let theme = one_of(wanted.theme, &["system", "light", "dark"]).map(|it| (THEME, it));
+    let keys = one_of(wanted.keys, &["on", "off"]).map(|it| (KEYS, it));
     let back = form::own_path(wanted.back.as_deref().unwrap_or("/"));
     let mut response = Redirect::to(back).into_response();
     let secure = if app.is_tls() || page::is_https(&headers) { "; Secure" } else { "" };
-    for (name, value) in language.into_iter().chain(theme) {
+    for (name, value) in language.into_iter().chain(theme).chain(keys) {
         let text = format!(
             "{name}={value}; Path=/; Max-Age={KEPT_SECONDS}; HttpOnly; SameSite=Strict{secure}"
         );

@@ -2,6 +2,7 @@
 //! is answered by the function that rules on calls.
 
 mod chart;
+pub mod draft;
 
 use std::collections::BTreeMap;
 
@@ -219,7 +220,7 @@ async fn cell(
     Ok(Some(Cell {
         title: format!("{} · {}", line(&asked.agent), line(&asked.tool)),
         ruling: judgment.ruling.as_str().to_owned(),
-        layers: whys(&view::reasons(layers)),
+        layers: whys(&view::reasons(layers), visitor.words()),
         types: Vec::new(),
         is_mail: false,
     }))

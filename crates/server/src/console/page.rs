@@ -39,6 +39,7 @@ pub enum Room {
     Audit,
     Rules,
     Settings,
+    Help,
     Nowhere,
 }
 

@@ -1,14 +1,17 @@
 //! Runs: the list, one run's trace, and what a person may do to it. Steering goes through the
 //! same functions as the JSON routes do.
 
+use std::collections::BTreeMap;
+
 use askama::Template;
 use axum::Json;
 use axum::extract::{Path, Query, State};
+use axum::http::header;
 use axum::response::{IntoResponse, Redirect, Response};
-use chancery_api::run::Speak;
+use chancery_api::run::{Event, Speak, Tree};
 use chancery_runtime::clock;
 use chancery_store::read::{RunFilter, RunRow};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::form::{Signed, own_path};
 use super::html::line;
@@ -19,7 +22,8 @@ use super::words::{Words, span};
 use crate::error::{ApiError, Result};
 use crate::extract::Body;
 use crate::router::App;
-use crate::routes::steer;
+use crate::routes::{runs, steer};
+use crate::view;
 
 const LIST: u32 = 50;
 
@@ -185,6 +189,33 @@ pub async fn show(
         session,
         only,
     })
+}
+
+/// The run and all beneath it in one file, with every event of theirs.
+#[derive(Debug, Serialize)]
+struct Exported {
+    run: Tree,
+    /// By run, as `GET /api/runs/{id}/events` has them.
+    events: BTreeMap<String, Vec<Event>>,
+}
+
+pub async fn export(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> Result<Response> {
+    let root = visitor.caller.run(&app, &id).await?.id;
+    let path = Path(id.clone());
+    let Json(tree) = runs::tree(State(app.clone()), visitor.caller, path).await?;
+    let mut events = BTreeMap::new();
+    for row in app.store.tree(root, runs::TREE_MAX).await? {
+        let log = app.store.events(row.id, 0, u32::MAX).await?;
+        let log = log.into_iter().map(view::event).collect::<Result<Vec<Event>>>()?;
+        events.insert(row.id.to_string(), log);
+    }
+    let named = format!("attachment; filename=\"{root}.json\"");
+    let headers = [(header::CONTENT_DISPOSITION, named)];
+    Ok((headers, Json(Exported { run: tree, events })).into_response())
 }
 
 /// What somebody wants of a run.

@@ -1,5 +1,7 @@
-//! Settings: what this server is told by its files, to be looked at; and the tokens, which are
-//! made and taken back here.
+//! Settings: what this server is told by its files, to be looked at and tried; and the tokens,
+//! which are made and taken back here.
+
+mod trial;
 
 use askama::Template;
 use axum::Json;
@@ -7,19 +9,24 @@ use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use chancery_api::org::Tool;
 use chancery_api::token::{MadeToken, NewToken, Token};
+use chancery_api::webhook::Delivery;
+use chancery_domain::id::UserId;
+use chancery_domain::org as domain;
 use chancery_runtime::sandbox::Isolation;
 use serde::Deserialize;
+use trial::Tried;
 
 use super::audit::operator;
 use super::form::Signed;
 use super::page::{Frame, Room, draw};
 use super::visitor::Visitor;
 use super::visits::{self, Seen};
+use crate::access::Operator;
 use crate::config::{Config, ModelConfig, Provider};
 use crate::error::Result;
-use crate::extract::Body;
+use crate::extract::{Body, Params};
 use crate::router::App;
-use crate::routes::{org, tokens};
+use crate::routes::{org, tokens, webhooks};
 
 /// What a server is, in words that were put together when it started.
 #[derive(Debug, Clone, Default)]
@@ -47,6 +54,13 @@ pub struct Model {
     pub base_url: String,
     /// The tiers of roles that mean it.
     pub tiers: Vec<String>,
+}
+
+impl Model {
+    /// Whether anything is ever said through it.
+    pub fn is_used(&self) -> bool {
+        self.name == "default" || !self.tiers.is_empty()
+    }
 }
 
 impl About {
@@ -91,45 +105,101 @@ struct SettingsPage {
     tokens: Option<Vec<Token>>,
     made: Option<MadeToken>,
     visits: Vec<Seen>,
-    servers: Vec<(String, Vec<Tool>)>,
+    servers: Vec<Connected>,
     agents: Vec<String>,
+    people: Vec<Person>,
+    /// Of those who are told something, what became of it; for operators alone.
+    deliveries: Option<Vec<Delivery>>,
+    tried: Option<Tried>,
+}
+
+/// An MCP server.
+#[derive(Debug)]
+struct Connected {
+    name: String,
+    away: bool,
+    tools: Vec<Tool>,
+}
+
+/// Somebody whom the organisation names.
+#[derive(Debug)]
+struct Person {
+    name: String,
+    approver: bool,
+    /// What of the tools they may have called for them.
+    allowed: String,
+    denied: String,
 }
 
 pub async fn show(State(app): State<App>, visitor: Visitor) -> Result<Response> {
-    let page = page(&app, &visitor, None).await?;
+    let page = page(&app, &visitor).await?;
     draw(&page)
 }
 
-async fn page(app: &App, visitor: &Visitor, made: Option<MadeToken>) -> Result<SettingsPage> {
-    let tokens = match operator(visitor) {
-        Ok(operator) => Some(tokens::list(State(app.clone()), operator).await?.0.items),
-        Err(_) => None,
-    };
+async fn page(app: &App, visitor: &Visitor) -> Result<SettingsPage> {
+    let (mut tokens, mut deliveries) = (None, None);
+    if let Ok(operator) = operator(visitor) {
+        let all = tokens::list(State(app.clone()), Operator(operator.0.clone())).await?.0.items;
+        tokens = Some(all);
+        let newest = Params(webhooks::ListParams::default());
+        let found = webhooks::deliveries(State(app.clone()), operator, newest).await?;
+        deliveries = Some(found.0.items);
+    }
     // The one that was made last is looked for first.
     let tokens = tokens.map(|mut all| {
         all.reverse();
         all
     });
-    let Json(tools) = org::tools(State(app.clone()), visitor.caller.clone()).await?;
-    let mut servers: Vec<(String, Vec<Tool>)> = Vec::new();
-    for tool in tools.items {
-        let Some(rest) = tool.name.strip_prefix("mcp__") else { continue };
-        let server = rest.split_once("__").map_or(rest, |it| it.0).to_owned();
-        match servers.iter_mut().find(|it| it.0 == server) {
-            Some(known) => known.1.push(tool),
-            None => servers.push((server, vec![tool])),
-        }
-    }
     let authority = app.authority.get();
     Ok(SettingsPage {
         frame: Frame::of(visitor, Room::Settings, visitor.words().settings),
         about: (*app.about).clone(),
         agents: authority.org().agents().map(|(id, _)| id.to_string()).collect(),
+        people: people(authority.org()),
+        servers: servers(app, visitor).await?,
         visits: visits::list(app, visitor).await?,
         tokens,
-        made,
-        servers,
+        deliveries,
+        made: None,
+        tried: None,
     })
+}
+
+fn people(org: &domain::Org) -> Vec<Person> {
+    let person = |(id, it): (&UserId, &domain::User)| Person {
+        name: id.to_string(),
+        approver: it.approver,
+        allowed: it.bounds.allowed_tools.as_deref().unwrap_or_default().join(", "),
+        denied: it.bounds.denied_tools.join(", "),
+    };
+    org.users.iter().map(person).collect()
+}
+
+async fn servers(app: &App, visitor: &Visitor) -> Result<Vec<Connected>> {
+    let caller = || visitor.caller.clone();
+    let Json(found) = org::mcp_servers(State(app.clone()), caller()).await?;
+    let Json(tools) = org::tools(State(app.clone()), caller()).await?;
+    let server = |it: chancery_api::org::McpServer| Connected {
+        away: it.state != "connected",
+        tools: tools.items.iter().filter(|tool| it.tools.contains(&tool.name)).cloned().collect(),
+        name: it.name,
+    };
+    Ok(found.items.into_iter().map(server).collect())
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Nothing {}
+
+/// Asks a model for a word, so that a wrong key shows now and not in the first talk.
+pub async fn test(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    Signed { visitor, .. }: Signed<Nothing>,
+) -> Result<Response> {
+    operator(&visitor)?;
+    let tried = trial::of(&app, &name).await?;
+    let page = page(&app, &visitor).await?;
+    draw(&SettingsPage { tried: Some(tried), ..page })
 }
 
 #[derive(Debug, Deserialize)]
@@ -156,12 +226,9 @@ pub async fn make(
     };
     let made = tokens::make(State(app.clone()), operator(&visitor)?, Body(new)).await?;
     let (_, Json(made)) = made;
-    let page = page(&app, &visitor, Some(made)).await?;
-    draw(&page)
+    let page = page(&app, &visitor).await?;
+    draw(&SettingsPage { made: Some(made), ..page })
 }
-
-#[derive(Debug, Deserialize)]
-pub struct Nothing {}
 
 pub async fn revoke(
     State(app): State<App>,

@@ -110,10 +110,14 @@ pub async fn of(app: &App, run: &RunRow, w: &'static Words) -> Result<Trace> {
 impl Trace {
     /// Only the lines where something was refused, waits or failed, and the runs they are in.
     pub fn trouble(mut self) -> Trace {
-        self.lines.retain(|it| {
-            it.kind == "run" || matches!(it.state, "denied" | "waiting" | "failed" | "refused")
-        });
+        self.lines.retain(|it| it.kind == "run" || it.is_trouble());
         self
+    }
+}
+
+impl Line {
+    pub fn is_trouble(&self) -> bool {
+        matches!(self.state, "denied" | "waiting" | "failed" | "refused")
     }
 }
 

@@ -44,7 +44,7 @@ words! {
     live_lost: "not connected, trying again", "连接中断，正在重试";
     no_script: "Without scripts this page does not update itself: load it again to see what is new.", "未启用脚本，页面不会自动更新：请刷新以查看最新内容。";
     operator: "operator", "管理员";
-    keys_inbox: "j k move · Enter open · on a call: a approve once · d deny · e edit · w why · t trace", "j k 移动 · Enter 打开 · 在调用上：a 批准一次 · d 拒绝 · e 编辑 · w 原因 · t 轨迹";
+    keys_inbox: "j k move · Enter open · x select · on a call: a approve once · d deny · e edit · w why · t trace · ? all keys", "j k 移动 · Enter 打开 · x 选中 · 在调用上：a 批准一次 · d 拒绝 · e 编辑 · w 原因 · t 轨迹 · ? 全部快捷键";
     keys_focus: "Keys work only while the list or a call has the focus.", "仅当列表或调用获得焦点时，按键才有效。";
     something_wrong: "That did not work", "操作未成功";
     back: "Back", "返回";
@@ -61,6 +61,46 @@ words! {
     unit_m: "min", "分钟";
     unit_s: "s", "秒";
     now: "a moment", "片刻";
+
+    // Keys.
+    keys_title: "Keys", "快捷键";
+    keys_lead: "Letters work only where the focus is, never while you type, and not within half a second of a card's coming or moving. A call of high risk is never one key.", "字母键只在焦点所在处有效，输入时从不生效；卡片出现或移动后半秒内也无效。高风险调用绝不会由一个键决定。";
+    keys_everywhere: "Everywhere", "任何位置";
+    keys_in_list: "In a list", "在列表中";
+    keys_on_call: "On a call that asks", "在等待决定的调用上";
+    keys_in_trace: "In a trace", "在轨迹中";
+    keys_in_chat: "In a talk", "在对话中";
+    keys_switch: "Single letters", "单字母快捷键";
+    keys_switch_note: "Who speaks to their machine, or types by accident, turns them off. Ctrl K, Enter and Esc stay.", "使用语音输入或容易误触的人可以将其关闭。Ctrl K、Enter 和 Esc 仍然有效。";
+    keys_on: "on", "开启";
+    keys_off: "off", "关闭";
+    key_help: "these keys", "显示快捷键";
+    key_jump: "jump to a page, a run, an agent, a question", "跳转到页面、运行、智能体或待决事项";
+    key_escape: "close what is open", "关闭已打开的内容";
+    key_next: "next", "下一项";
+    key_before: "the one before", "上一项";
+    key_select: "select, to approve several at once", "选中，以便一并批准";
+    key_calls: "to the next call, to the one before", "下一个调用、上一个调用";
+    key_approve: "approve once, where the risk is low or medium", "批准一次（仅限低、中风险）";
+    key_approve_high: "high risk: open the second step", "高风险：打开第二步";
+    key_high_note: "High risk: Shift A opens the second step.", "高风险：按 Shift A 打开第二步。";
+    key_deny: "deny, with a reason", "拒绝并说明理由";
+    key_edit: "edit the arguments", "编辑参数";
+    key_why: "why it is asked", "为何询问";
+    key_trace: "the run's trace", "运行轨迹";
+    key_lines: "to the next line, to the one before", "下一行、上一行";
+    key_open_line: "open a line, close it", "展开、收起一行";
+    key_trouble: "the line before, or after, that was refused, waits or failed", "上一个、下一个被拒绝、等待或失败的行";
+    key_follow: "follow the end", "跟随末尾";
+    key_newline: "a new line", "换行";
+    key_last_card: "to the last card", "到最后一张卡片";
+    key_composer: "to your own words", "到输入框";
+    key_room: "to the room", "到小组房间";
+    jump: "Jump", "跳转";
+    jump_to: "Jump to", "跳转到";
+    jump_page: "page", "页面";
+    jump_nothing: "Nothing of that name.", "没有找到。";
+    close: "Close", "关闭";
 
     // The door.
     sign_in: "Sign in", "登录";
@@ -79,9 +119,42 @@ words! {
     setup_over_next: "Make a token on the server's machine and sign in with it:", "请在服务器上创建令牌并用它登录：";
     tagline: "Agents work here under rules that the system holds.", "智能体在此工作，规则由系统强制执行。";
 
+    // The first visit.
+    welcome: "First steps", "初始设置";
+    welcome_person: "You", "你";
+    welcome_person_note: "is signed in as an operator. Others get tokens in the settings.", "已以管理员身份登录。其他人的令牌可在设置中创建。";
+    welcome_org: "An organisation", "组织";
+    welcome_org_note: "A small team asks before it writes anything down; the company has nine roles and a chain of command. Either can be changed at any time.", "小团队在写入任何内容之前都会询问；公司有九个角色和指挥链。两者都可随时更改。";
+    starter_small_team: "A small team", "小团队";
+    starter_company: "The built-in company", "内置公司";
+    welcome_model: "A model", "模型";
+    welcome_model_test: "Look at the models and try them", "查看并测试模型";
+    welcome_practise: "A first answer", "第一次决定";
+    welcome_practise_note: "Your agent will want to write a note, and asks. It is of low risk, and good for practice.", "你的智能体会想写一条便签，并向你询问。风险很低，适合练习。";
+    welcome_practise_text: "Write a note that says: the rules hold.", "写一条便签：规则有效。";
+    welcome_practise_none: "The organisation in force asks nothing before a note. Choose the small team to practise.", "现行组织写便签前不会询问。选择小团队即可练习。";
+    welcome_practised: "A run has been made.", "已有运行记录。";
+    welcome_over: "That is enough", "完成";
+
     // The inbox.
     needs_you: "Needs you", "待你决定";
     decided_tab: "Decided", "已决定";
+    escalated_tab: "Escalated", "已上报";
+    nothing_escalated: "Nothing was put to others.", "没有上报的事项。";
+    nothing_expired: "Nothing has expired.", "没有过期的事项。";
+    again: "Tell the agent to ask again", "让智能体重新询问";
+    again_note: "Expired is not denied. The agent may ask again; nothing is approved by this.", "过期不等于拒绝。智能体可以重新询问；此操作不会批准任何调用。";
+    again_text: "Your question about `{tool}` expired before anybody answered. If it is still needed, ask again.", "关于 `{tool}` 的询问在有人答复之前已过期。如果仍有需要，请重新询问。";
+    again_not_expired: "this question has not expired", "该询问尚未过期";
+    again_over: "its run has ended and belongs to no thread: begin it anew", "其运行已结束且不属于任何对话：请重新开始";
+    bulk_open: "Answer the selected …", "答复所选……";
+    bulk_pick: "select {tool}", "选择 {tool}";
+    bulk_title: "Several at once", "一并答复";
+    bulk_lead: "{n} calls of one tool and one agent. Read each; nothing is decided yet.", "同一智能体、同一工具的 {n} 个调用。请逐一阅读；尚未作出决定。";
+    bulk_approve: "Approve these {n}", "批准这 {n} 项";
+    bulk_deny: "Deny these {n}", "拒绝这 {n} 项";
+    bulk_unlike: "only calls of one tool and one agent, of low or medium risk, are answered together", "只有同一智能体、同一工具且为低、中风险的调用才能一并答复";
+    bulk_late: "one of them was answered meanwhile: look again", "其中一项已有答复：请重新查看";
     nothing_waits: "Nothing waits for you.", "没有等待你决定的事项。";
     nothing_waits_next: "When an agent needs a person's word, it stands here.", "当智能体需要人来决定时，会显示在这里。";
     nothing_decided: "Nothing was decided yet.", "尚无决定。";
@@ -161,6 +234,7 @@ words! {
     edit_refused: "The rules refuse the edited call.", "规则拒绝修改后的调用。";
     edit_fine: "The rules do not stand against it.", "规则不反对。";
     edit_approve: "Approve the edited call", "批准修改后的调用";
+    high_confirm_edited: "I have read what would run instead", "我已阅读将改为执行的内容";
     edit_again: "Change it again", "再次修改";
     high_open: "Decide this call …", "决定此调用……";
     high_lead: "High risk: read the exact call above, give a reason, then approve.", "高风险：请阅读上方确切调用，填写理由，然后批准。";
@@ -228,6 +302,8 @@ words! {
     trace_told: "the agent was told", "告知智能体";
     trace_cut: "There is more than fits on a page:", "内容过多，页面未全部显示：";
     open_it: "Open", "打开";
+    copy_link: "Copy link", "复制链接";
+    follow: "Follow", "跟随";
     open_thread: "Open the thread", "打开对话";
     pause: "Pause", "暂停";
     resume: "Go on", "继续";
@@ -249,6 +325,11 @@ words! {
     threads: "Threads", "对话列表";
     agents: "Agents", "智能体";
     groups: "Groups", "小组";
+    suggestions: "Try it", "试一试";
+    suggestions_note: "A scripted model has lines for these. No AI is called; everything else is real.", "脚本模型为这些准备了台词。不调用任何 AI，其余一切都是真的。";
+    why_refused: "why?", "为什么？";
+    told: "Told the agent", "告知智能体";
+    in_the_audit: "In the audit", "查看审计";
     composer: "Say something", "说点什么";
     composer_keys: "Enter sends · Shift+Enter for a new line", "Enter 发送 · Shift+Enter 换行";
     composer_busy: "your words go into the run under way", "你的话会进入正在进行的运行";
@@ -311,6 +392,32 @@ words! {
     check_fine: "Nothing to say against it.", "没有问题。";
     check_pending: "The files on disk have mistakes and are not in force:", "磁盘上的文件有错误，尚未生效：";
 
+    draft: "Draft", "草案";
+    draft_open: "Draft a change …", "起草变更……";
+    draft_lead: "Nothing is in force until it is applied. Check says what is wrong, what it means, and what it would have meant in the last 30 days.", "应用之前不会生效。检查会指出错误、说明含义，并给出过去 30 天会受到的影响。";
+    draft_files: "Files", "文件";
+    draft_changed: "changed", "已改动";
+    draft_check: "Check", "检查";
+    draft_drop: "Drop the draft", "放弃草案";
+    draft_wrong: "It cannot be put in force as it is:", "目前无法生效：";
+    draft_means: "What it means", "含义";
+    draft_means_nothing: "Nobody may do more or less than now.", "没有任何人的权限发生变化。";
+    draft_lines: "Which lines differ", "改动的行";
+    draft_apply: "Put it in force", "使其生效";
+    draft_apply_note: "It holds from the next call on, for every run. The version before is kept.", "从下一次调用起对所有运行生效。先前的版本会保留。";
+    draft_late: "another version was put in force meanwhile: begin the draft anew", "期间已有其他版本生效：请重新起草";
+    effect_wider: "wider", "放宽";
+    effect_narrower: "narrower", "收紧";
+    effect_changed: "changed", "变更";
+    impact: "On the last 30 days", "对过去 30 天的影响";
+    impact_summary: "Of {n} calls in {r} runs, {s} would be ruled on more strictly, {l} less.", "{r} 次运行中的 {n} 个调用里，{s} 个会更严，{l} 个会更宽。";
+    impact_unknown: "{n} calls of MCP servers cannot be judged before the draft is in force.", "{n} 个 MCP 服务器的调用在草案生效前无法判断。";
+    impact_cut_off: "There were more runs: the newest were looked through.", "运行过多：只检查了最近的部分。";
+    impact_note: "Judged with their arguments, under contracts as they are now; what people answered and what rates allowed is left aside.", "按其参数并依照现有合同判断；不考虑人的答复和速率限制。";
+    impact_now: "Now", "现在";
+    impact_then: "Then", "之后";
+    impact_times: "Times", "次数";
+
     // Mail and contracts.
     box_of: "Mailbox of", "邮箱";
     received: "Received", "收到";
@@ -370,6 +477,19 @@ words! {
     models: "Models", "模型";
     model: "Model", "模型";
     no_models: "No model is set up: agents cannot speak.", "未配置模型：智能体无法说话。";
+    model_test: "Test", "测试";
+    model_answers: "answers", "有应答";
+    model_failed: "does not answer", "无应答";
+    server_here: "connected", "已连接";
+    server_away: "unreachable", "无法连接";
+    people_none: "The organisation names nobody: everyone with a token has no limits of their own.", "组织未列出任何人：持有令牌者没有个人限制。";
+    people_allowed: "Only these tools", "仅限这些工具";
+    people_denied: "Never these", "禁止这些";
+    people_no_limit: "no limit", "无限制";
+    notifications: "Notifications", "通知";
+    no_deliveries: "Nobody was told anything yet. Webhooks and letters are set up in the settings' file.", "尚未通知任何人。请在配置文件中设置 Webhook 与邮件。";
+    attempt: "Attempt", "次数";
+    delivered: "taken", "已送达";
     name: "Name", "名称";
     provider: "Provider", "提供方";
     tiers: "Tiers", "档位";
@@ -377,7 +497,7 @@ words! {
     set_in_file: "These are set in", "以上在此文件中设置：";
     mcp_servers: "MCP servers", "MCP 服务器";
     no_servers: "No MCP server is connected.", "未连接 MCP 服务器。";
-    tokens_title: "People and tokens", "人员与令牌";
+    tokens_title: "Tokens", "令牌";
     tokens_lead: "A person, a program and an agent hold different kinds.", "人员、程序与智能体持有不同类型的令牌。";
     token_new: "New token …", "新令牌……";
     token_human: "a person", "人员";
@@ -478,6 +598,36 @@ impl Words {
             "core" => self.kind_core,
             "episodic" => self.kind_episodic,
             _ => self.kind_archival,
+        }
+    }
+
+    pub fn is_chinese(&self) -> bool {
+        self.inbox == ZH.inbox
+    }
+
+    /// Of a ruling. In English it is the word of the wire, as logs and the command line have it.
+    pub fn ruling_word<'r>(&self, ruling: &'r str) -> &'r str {
+        match ruling {
+            "allow" if self.is_chinese() => "允许",
+            "require_approval" if self.is_chinese() => "须批准",
+            "require_human" if self.is_chinese() => "须真人批准",
+            "deny" if self.is_chinese() => "拒绝",
+            other => other,
+        }
+    }
+
+    /// Of one of the sides from which a call is looked at.
+    pub fn layer_word<'l>(&self, layer: &'l str) -> &'l str {
+        match layer {
+            "identity" if self.is_chinese() => "身份",
+            "tool" if self.is_chinese() => "工具",
+            "delegation" if self.is_chinese() => "委托",
+            "role" if self.is_chinese() => "角色",
+            "risk" if self.is_chinese() => "风险",
+            "capability" if self.is_chinese() => "能力",
+            "arguments" if self.is_chinese() => "参数",
+            "limits" if self.is_chinese() => "限额",
+            other => other,
         }
     }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use chancery_domain::audit::{Entry, kind};
 use chancery_domain::event::Actor;
 use chancery_domain::org::Org;
-use chancery_runtime::authority::InForce;
+use chancery_runtime::authority::{Authority, InForce};
 use chancery_runtime::clock;
 use chancery_runtime::tool::config::{Place, Report};
 use chancery_store::org::{NewOrgVersion, OrgSource, OrgVersion};
@@ -104,9 +104,18 @@ impl Organisation {
 
     /// What putting these files in force would come to. Nothing is started and nothing changes.
     pub fn check(&self, files: Files, mistakes: Mistakes) -> Result<Loaded, Vec<Mistake>> {
+        self.draft(files, mistakes).map(|(loaded, _)| loaded)
+    }
+
+    /// The same, with what would rule then.
+    pub fn draft(
+        &self,
+        files: Files,
+        mistakes: Mistakes,
+    ) -> Result<(Loaded, Authority), Vec<Mistake>> {
         let mut loaded = load(files, mistakes)?;
-        self.0.switch.check(&self.state().loaded.tools, &mut loaded)?;
-        Ok(loaded)
+        let authority = self.0.switch.check(&self.state().loaded.tools, &mut loaded)?;
+        Ok((loaded, authority))
     }
 
     /// Puts these files in force, if they can be.

@@ -39,13 +39,12 @@ impl Switch {
         Ok(tools)
     }
 
-    /// Whether a version could be put in force, as far as that shows without starting anything.
-    pub fn check(&self, old: &ToolsConfig, new: &mut Loaded) -> Result<(), Vec<Mistake>> {
+    /// A version as it would be in force, as far as that shows without starting anything.
+    pub fn check(&self, old: &ToolsConfig, new: &mut Loaded) -> Result<Authority, Vec<Mistake>> {
         let planned = planned(new, &self.place)?;
         let tools =
             if *old == new.tools { self.authority.get().tools().clone() } else { planned.into() };
-        compile(Arc::new(new.org.clone()), tools, &new.files)?;
-        Ok(())
+        compile(Arc::new(new.org.clone()), tools, &new.files)
     }
 
     /// Adds what there is to warn of in the tools of a version.

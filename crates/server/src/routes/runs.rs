@@ -33,7 +33,7 @@ pub const ORG: &str = "default";
 /// Every entry is held against every tool, again and again.
 const TOOLS_MAX: usize = 1000;
 /// A tree of more runs than this is not looked at as one.
-const TREE_MAX: u32 = 10_000;
+pub const TREE_MAX: u32 = 10_000;
 /// The store counts with 63 bits; no log is longer.
 const SEQ_MAX: u64 = i64::MAX as u64;
 

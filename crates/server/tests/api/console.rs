@@ -109,7 +109,7 @@ pub fn filled(request: reqwest::RequestBuilder, form: &[(&str, &str)]) -> reqwes
 }
 
 /// The hidden fields of the first form with this action.
-fn form_of(page: &str, action: &str) -> Vec<(String, String)> {
+pub fn form_of(page: &str, action: &str) -> Vec<(String, String)> {
     let form = page.split("<form").find(|it| it.contains(&format!("action=\"{action}\"")));
     let form = form.unwrap_or_else(|| panic!("no form for {action}: {page}"));
     let form = form.split("</form>").next().unwrap();
@@ -328,6 +328,10 @@ async fn an_edited_call_is_shown_with_what_the_rules_say_of_it(on: On) {
     lin.permission_until(&asked[0], "pending").await;
     let mut fields = form_of(&fine.text, &format!("{page}/decide"));
     fields.push(("comment".to_owned(), "b it is".to_owned()));
+    let one_step: Vec<(&str, &str)> = fields.iter().map(|(a, b)| (&**a, &**b)).collect();
+    assert_eq!(browser.post(&format!("{page}/decide"), &one_step).await.status, 400);
+    lin.permission_until(&asked[0], "pending").await;
+    fields.push(("confirmed".to_owned(), "yes".to_owned()));
     let fields: Vec<(&str, &str)> = fields.iter().map(|(a, b)| (&**a, &**b)).collect();
     assert_eq!(browser.post(&format!("{page}/decide"), &fields).await.status, 303);
     lin.until(&run, "completed").await;

@@ -1,6 +1,7 @@
 //! The other rooms of the console: each shows what the JSON routes know, and changes things
 //! through them.
 
+use chancery_testkit::fake_model::Behaviour;
 use serde_json::json;
 
 use crate::console::Browser;
@@ -16,6 +17,12 @@ on_both! {
     the_audit_is_read_and_checked;
     what_is_somebody_elses_is_not_there;
     who_looks_is_told_when_something_waits;
+    an_expired_question_can_be_asked_again_and_nothing_is_approved_by_that;
+    only_what_is_alike_and_of_no_high_risk_is_answered_together;
+    jumping_finds_what_its_own_page_would_show_and_no_more;
+    a_run_is_exported_with_all_beneath_it;
+    a_reader_of_chinese_reads_why_in_chinese_and_the_record_stays_english;
+    a_model_is_tried_before_the_first_talk;
 }
 
 async fn a_trace_says_why_a_call_was_refused_and_for_whom_a_run_waits(on: On) {
@@ -210,5 +217,164 @@ async fn who_looks_is_told_when_something_waits(on: On) {
     until("data: 1\n\nevent: stale\ndata: 0").await;
     // Strangers hear nothing.
     assert_ne!(Browser::at(&house.server).get("/ui/events").await.status, 200);
+    house.close().await;
+}
+
+async fn an_expired_question_can_be_asked_again_and_nothing_is_approved_by_that(on: On) {
+    let soon = json!({"expire_after": "300ms"});
+    let house = House::with(on, |config| {
+        config.permissions = serde_json::from_value(soon).unwrap();
+    })
+    .await;
+    let (lin, browser) = (house.lin().await, Browser::of(&house.server, "lin").await);
+    let input = json!([[["pay", {"to": "a"}]]]).to_string();
+    let body = json!({"agent": "pa", "input": input, "session_key": "talk"});
+    let run = crate::harness::id(&lin.post("/api/runs", &body).await.json());
+    lin.until(&run, "completed").await;
+    let asked = lin.get(&format!("/api/permissions?run={run}")).await.json()["items"][0].clone();
+    assert_eq!(asked["status"], "expired");
+    let id = asked["id"].as_str().unwrap();
+    assert!(browser.get("/inbox?show=expired").await.text.contains(id));
+    assert!(!browser.get("/inbox?show=decided").await.text.contains(id));
+    let (page, again) = (format!("/inbox/{id}"), format!("/inbox/{id}/again"));
+    let told = browser.fill(&page, &again, &[]).await;
+    assert_eq!((told.status, told.header("location")), (303, "/chat/talk"));
+    let runs = lin.get("/api/runs").await.json();
+    let newest = &runs["items"][0];
+    assert!(newest["input"].as_str().unwrap().contains("`pay` expired"), "{runs}");
+    assert_eq!(house.ledger(), [""; 0]);
+    // Somebody else's is not there, and what waits has not expired.
+    let mei = Browser::of(&house.server, "mei").await;
+    let csrf = mei.get("/inbox").await.text;
+    let csrf = csrf.split("name=\"csrf\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    assert_eq!(mei.post(&again, &[("csrf", csrf)]).await.status, 404);
+    house.close().await;
+}
+
+async fn only_what_is_alike_and_of_no_high_risk_is_answered_together(on: On) {
+    let house = House::open(on).await;
+    house.change("", "tools: {note: require_approval}\n").await;
+    let (lin, browser) = (house.lin().await, Browser::of(&house.server, "lin").await);
+    let ask = async |agent: &str, tool: &str, to: &str| {
+        let (run, asked) = lin.asking(agent, json!([[[tool, {"to": to}]]])).await;
+        (run, asked[0].clone())
+    };
+    let first = ask("pa", "note", "a").await;
+    let second = ask("pa", "note", "b").await;
+    let others = [ask("payer", "note", "c").await, ask("pa", "pay", "d").await];
+    let page = browser.get("/inbox").await.text;
+    let csrf = page.split("name=\"csrf\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    let picks = |asked: &[&serde_json::Value]| -> Vec<(String, String)> {
+        let text = |it: &serde_json::Value| it.as_str().unwrap().to_owned();
+        asked.iter().map(|it| (text(&it["id"]), text(&it["arguments_sha256"]))).collect()
+    };
+    let post = async |picks: Vec<(String, String)>, more: &[(&str, &str)]| {
+        let mut form = vec![("csrf", csrf)];
+        form.extend(picks.iter().map(|(a, b)| (&**a, &**b)));
+        form.extend(more);
+        browser.post("/inbox/bulk", &form).await
+    };
+    let grant = [("decision", "grant")];
+    for other in &others {
+        let mixed = post(picks(&[&first.1, &other.1]), &grant).await;
+        assert_eq!(mixed.status, 400, "{mixed:?}");
+    }
+    let mut forged = picks(&[&first.1, &second.1]);
+    forged[1].1 = "0".repeat(64);
+    assert_eq!(post(forged, &grant).await.status, 409);
+    assert_eq!(post(Vec::new(), &grant).await.status, 400);
+    let shown = post(picks(&[&first.1, &second.1]), &[]).await;
+    assert!(shown.status == 200 && shown.text.contains("Approve these 2"), "{shown:?}");
+    assert_eq!(house.ledger(), [""; 0]);
+    assert_eq!(post(picks(&[&first.1, &second.1]), &grant).await.status, 303);
+    for (run, _) in [&first, &second] {
+        lin.until(run, "completed").await;
+    }
+    // One that was answered meanwhile holds up the others.
+    let third = ask("pa", "note", "e").await;
+    assert_eq!(post(picks(&[&first.1, &third.1]), &grant).await.status, 409);
+    assert_eq!(lin.get(&format!("/api/runs/{}", third.0)).await.json()["status"], "waiting");
+    house.close().await;
+}
+
+async fn jumping_finds_what_its_own_page_would_show_and_no_more(on: On) {
+    let house = House::open(on).await;
+    let (lin, browser) = (house.lin().await, Browser::of(&house.server, "lin").await);
+    let (run, asked) = lin.asking("pa", json!([[["pay", {"to": "aardvark"}]]])).await;
+    let question = asked[0]["id"].as_str().unwrap();
+    let found = browser.get("/jump?q=PAY").await.text;
+    assert!(found.contains(&format!("/inbox/{question}")), "{found}");
+    assert!(found.contains("/chat?to=payer"), "{found}");
+    assert!(browser.get("/jump?q=aardvark").await.text.contains(&format!("/runs/{run}")));
+    let page = browser.get("/jump?q=audit").await.text;
+    let found = page.split("id=\"found\"").nth(1).unwrap();
+    assert!(found.contains("href=\"/audit\"") && !found.contains("href=\"/rules\""), "{found}");
+    let mei = Browser::of(&house.server, "mei").await;
+    for q in ["aardvark", &run, question] {
+        let found = mei.get(&format!("/jump?q={q}")).await.text;
+        assert!(!found.contains(&format!("href=\"/runs/{run}\"")), "{q}: {found}");
+        assert!(!found.contains(&format!("href=\"/inbox/{question}\"")), "{q}: {found}");
+    }
+    let odd = browser.get("/jump?q=%3Cscript%3E%00%E2%80%AE").await;
+    assert!(odd.status == 200 && !odd.text.contains("<script>"), "{odd:?}");
+    house.close().await;
+}
+
+async fn a_run_is_exported_with_all_beneath_it(on: On) {
+    let house = House::open(on).await;
+    let (lin, browser) = (house.lin().await, Browser::of(&house.server, "lin").await);
+    let run = lin.script("pa", json!([[["note", {"to": "a"}]]])).await;
+    lin.until(&run, "completed").await;
+    let export = browser.get(&format!("/runs/{run}/export")).await;
+    assert!(export.header("content-disposition").contains(&run), "{export:?}");
+    let events = lin.get(&format!("/api/runs/{run}/events")).await.json();
+    assert_eq!(export.json()["events"][&run], events["items"]);
+    assert_eq!(export.json()["run"]["id"], run);
+    let mei = Browser::of(&house.server, "mei").await;
+    assert_eq!(mei.get(&format!("/runs/{run}/export")).await.status, 404);
+    house.close().await;
+}
+
+async fn a_reader_of_chinese_reads_why_in_chinese_and_the_record_stays_english(on: On) {
+    let house = House::open(on).await;
+    let (lin, browser) = (house.lin().await, Browser::of(&house.server, "lin").await);
+    let (run, asked) =
+        lin.asking("pa", json!([[["burn", {"to": "c"}], ["pay", {"to": "b"}]]])).await;
+    let mut reader = browser.clone();
+    reader.cookie = format!("{}; chancery_language=zh", browser.cookie);
+    let english = "`burn` has the capability `arson`: denied";
+    for page in [format!("/runs/{run}"), format!("/inbox/{}", asked[0]["id"].as_str().unwrap())] {
+        let chinese = reader.get(&page).await.text;
+        assert!(chinese.contains("`pay` 为高风险"), "{page}: {chinese}");
+        assert!(chinese.contains("须批准"), "{page}: {chinese}");
+        assert!(browser.get(&page).await.text.contains("`pay` is of high risk"));
+    }
+    assert!(
+        reader.get(&format!("/runs/{run}")).await.text.contains("`burn` 具有能力 `arson`：拒绝")
+    );
+    let kept = lin.get("/api/audit?ruling=deny").await.json();
+    assert_eq!(kept["items"][0]["reasons"][0]["detail"], english);
+    house.close().await;
+}
+
+async fn a_model_is_tried_before_the_first_talk(on: On) {
+    let house = House::open(on).await;
+    let mut boss = Browser::at(&house.server);
+    boss.sign_in(&house.server.running.local_token).await;
+    let tried = boss.fill("/settings", "/settings/models/default/test", &[]).await;
+    assert_eq!(tried.status, 200);
+    assert!(tried.text.contains("id=\"tried\""), "{tried:?}");
+    assert!(tried.text.contains("class=\"made\""), "{tried:?}");
+    let page = boss.get("/settings").await.text;
+    let csrf = page.split("name=\"csrf\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    assert_eq!(boss.post("/settings/models/none/test", &[("csrf", csrf)]).await.status, 404);
+    house.model.otherwise(|_, _| Behaviour::status(401, "bad key"));
+    let failed = boss.fill("/settings", "/settings/models/default/test", &[]).await;
+    assert!(failed.text.contains("id=\"tried\" class=\"problem\""), "{failed:?}");
+    let lin = Browser::of(&house.server, "lin").await;
+    let page = lin.get("/settings").await.text;
+    assert!(!page.contains("/settings/models/default/test"), "{page}");
+    let csrf = page.split("name=\"csrf\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    assert_eq!(lin.post("/settings/models/default/test", &[("csrf", csrf)]).await.status, 403);
     house.close().await;
 }

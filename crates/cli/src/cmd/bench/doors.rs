@@ -1,4 +1,7 @@
-//! `bench doors`: what a completion through the OpenAI-style door takes beyond the model itself.
+//! `bench doors`: what a completion through the OpenAI-style door takes beyond the model itself,
+//! and what the console weighs and holds.
+
+mod console;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -24,6 +27,9 @@ pub struct DoorsArgs {
     /// How long the scripted model thinks, in milliseconds
     #[arg(long, value_delimiter = ',', default_value = "0,50")]
     thinks: Vec<u64>,
+    /// How many look on at once; 0 leaves the console out
+    #[arg(long, default_value_t = 1000)]
+    streams: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -44,10 +50,14 @@ pub async fn run(global: &Global, args: &DoorsArgs) -> anyhow::Result<Outcome> {
     let dir = std::env::temp_dir().join(format!("chancery-bench-{}", std::process::id()));
     std::fs::create_dir_all(&dir)?;
     let figures = measured(&dir, args).await;
+    let console = match args.streams {
+        0 => Ok(Vec::new()),
+        streams => console::measured(&dir, streams).await,
+    };
     std::fs::remove_dir_all(&dir)?;
-    let figures = figures?;
+    let (figures, console) = (figures?, console?);
     if global.json {
-        output::json(&figures)?;
+        output::json(&json!({ "completions": figures, "console": console }))?;
         return Ok(Outcome::Done);
     }
     for it in &figures {
@@ -58,6 +68,11 @@ pub async fn run(global: &Global, args: &DoorsArgs) -> anyhow::Result<Outcome> {
         let ratio = it.ratio.map(|it| format!("; {it:.2} x")).unwrap_or_default();
         let (what, p50, beyond) = (&it.what, it.p50_ms, beyond.unwrap_or_default());
         output::line(format_args!("{what:<44} p50 {p50:>8.2} ms{p99}{beyond}{ratio}"))?;
+    }
+    for it in &console {
+        let bar = it.bar.map(|bar| format!("   bar {bar:.0} {}", it.unit)).unwrap_or_default();
+        let (what, value, unit) = (&it.what, it.value, it.unit);
+        output::line(format_args!("{what:<58} {value:>9.1} {unit}{bar}"))?;
     }
     Ok(Outcome::Done)
 }

@@ -14,32 +14,53 @@ pub struct Standing {
     pub own_mb: f64,
 }
 
-pub async fn start_and_look(data: &Path, database: Option<&str>) -> anyhow::Result<Standing> {
-    let exe = std::env::current_exe()?;
-    let _ = std::fs::remove_file(data.join("server"));
-    let began = Instant::now();
-    #[expect(clippy::disallowed_methods, reason = "the bench measures our own process")]
-    let mut command = tokio::process::Command::new(exe);
-    command.arg("serve").args(["--listen", "127.0.0.1:0"]).arg("--data").arg(data);
-    if let Some(url) = database {
-        command.args(["--database", url]);
+/// A server of ours that runs until it is dropped.
+#[derive(Debug)]
+pub struct Served {
+    pub address: String,
+    server: tokio::process::Child,
+    ready_after: Duration,
+}
+
+impl Served {
+    pub async fn start(data: &Path, more: &[&str]) -> anyhow::Result<Served> {
+        let exe = std::env::current_exe()?;
+        let _ = std::fs::remove_file(data.join("server"));
+        let began = Instant::now();
+        #[expect(clippy::disallowed_methods, reason = "the bench measures our own process")]
+        let mut command = tokio::process::Command::new(exe);
+        command.arg("serve").args(["--listen", "127.0.0.1:0"]).arg("--data").arg(data).args(more);
+        let server = command.stderr(std::process::Stdio::null()).kill_on_drop(true).spawn()?;
+        let address = loop {
+            anyhow::ensure!(began.elapsed() < Duration::from_secs(30), "the server did not start");
+            match std::fs::read_to_string(data.join("server")) {
+                Ok(address) if !address.is_empty() => break address,
+                _ => tokio::time::sleep(Duration::from_millis(1)).await,
+            }
+        };
+        let ready = reqwest::get(format!("{address}/readyz")).await?;
+        anyhow::ensure!(ready.status().is_success(), "the server is not ready");
+        Ok(Served { address, server, ready_after: began.elapsed() })
     }
-    let mut server = command.stderr(std::process::Stdio::null()).kill_on_drop(true).spawn()?;
-    let address = loop {
-        anyhow::ensure!(began.elapsed() < Duration::from_secs(30), "the server did not start");
-        match std::fs::read_to_string(data.join("server")) {
-            Ok(address) if !address.is_empty() => break address,
-            _ => tokio::time::sleep(Duration::from_millis(1)).await,
-        }
-    };
-    let ready = reqwest::get(format!("{address}/readyz")).await?;
-    anyhow::ensure!(ready.status().is_success(), "the server is not ready");
-    let ready_after = began.elapsed();
-    let pid = server.id().context("the server ended")?;
+
+    /// As `/proc` has it: `VmRSS:`, or without the binary `RssAnon:`.
+    pub fn memory_mb(&self, kind: &str) -> anyhow::Result<f64> {
+        memory_mb(self.server.id().context("the server ended")?, kind)
+    }
+
+    pub async fn end(mut self) -> anyhow::Result<()> {
+        Ok(self.server.kill().await?)
+    }
+}
+
+pub async fn start_and_look(data: &Path, database: Option<&str>) -> anyhow::Result<Standing> {
+    let more: Vec<&str> = database.into_iter().flat_map(|url| ["--database", url]).collect();
+    let served = Served::start(data, &more).await?;
     // Time for what a start puts off.
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let (resident_mb, own_mb) = (memory_mb(pid, "VmRSS:")?, memory_mb(pid, "RssAnon:")?);
-    server.kill().await?;
+    let (resident_mb, own_mb) = (served.memory_mb("VmRSS:")?, served.memory_mb("RssAnon:")?);
+    let ready_after = served.ready_after;
+    served.end().await?;
     Ok(Standing { ready_after, resident_mb, own_mb })
 }
 

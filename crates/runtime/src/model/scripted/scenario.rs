@@ -19,6 +19,22 @@ pub(super) struct Scenario {
     agents: BTreeMap<String, Vec<Entry>>,
     pub(super) fallback: Words,
     pub(super) delay: Duration,
+    pub(super) suggestions: Vec<Suggestion>,
+}
+
+/// Something that the scenario has lines for: whom to ask, and in which words.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Suggestion {
+    pub agent: String,
+    pub project: Option<String>,
+    text: Words,
+}
+
+impl Suggestion {
+    pub fn text(&self, language: &str) -> &str {
+        self.text.in_language(language)
+    }
 }
 
 /// One thing to say or do.
@@ -118,7 +134,8 @@ impl Scenario {
             Some(Languages::Many(languages)) => languages,
         };
         let delay = delay(file.delay_ms).map_err(ScenarioError::Syntax)?.unwrap_or_default();
-        Ok(Scenario { languages, agents, fallback: file.fallback, delay })
+        let File { fallback, suggestions, .. } = file;
+        Ok(Scenario { languages, agents, fallback, delay, suggestions })
     }
 
     pub(super) fn expected(&self) -> impl Iterator<Item = Expected<'_>> {
@@ -175,6 +192,8 @@ struct File {
     #[serde(default = "no_lines")]
     fallback: Words,
     delay_ms: Option<u64>,
+    #[serde(default)]
+    suggestions: Vec<Suggestion>,
 }
 
 fn no_lines() -> Words {

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::console::html::{line, shown};
+use crate::console::ruling::sentence;
 use crate::console::words::{Words, fill, span};
 use crate::view;
 
@@ -79,6 +80,8 @@ pub struct Why {
     pub layer: String,
     pub rule: String,
     pub outcome: String,
+    /// The outcome as it is read.
+    pub word: String,
     pub detail: String,
 }
 
@@ -110,7 +113,7 @@ impl Call {
             diff: diff(&text("diff")),
             diff_cut_off: payload["diff_cut_off"] == true,
             capabilities: line(&it.capabilities.join(", ")),
-            reasons: whys(&it.reasons),
+            reasons: whys(&it.reasons, w),
             words: shown(it.words.trim()),
             before: told(before, w),
             human: it.ruling == Ruling::RequireHuman.as_str(),
@@ -145,7 +148,7 @@ impl Call {
             diff: Vec::new(),
             diff_cut_off: false,
             capabilities: String::new(),
-            reasons: whys(&view::reasons(it.reasons.clone())),
+            reasons: whys(&view::reasons(it.reasons.clone()), w),
             words: String::new(),
             before: String::new(),
             human: false,
@@ -162,12 +165,13 @@ impl Call {
     }
 }
 
-pub fn whys(reasons: &[Reason]) -> Vec<Why> {
+pub fn whys(reasons: &[Reason], w: &'static Words) -> Vec<Why> {
     let why = |it: &Reason| Why {
-        layer: it.layer.clone(),
+        layer: w.layer_word(&it.layer).to_owned(),
         rule: line(&it.rule),
         outcome: it.outcome.clone(),
-        detail: shown(&it.detail),
+        word: w.ruling_word(&it.outcome).to_owned(),
+        detail: shown(&sentence(&it.detail, w)),
     };
     reasons.iter().map(why).collect()
 }

@@ -1,13 +1,18 @@
 //! One run of a thread, as what was said in it.
 
-use chancery_domain::event::{Event, Recorded};
-use chancery_domain::id::RunId;
+use std::collections::HashMap;
+
+use chancery_domain::event::{CallResult, Event, Recorded};
+use chancery_domain::id::{CallId, RunId};
+use chancery_domain::policy::Ruling;
 use chancery_store::permission::PermissionFilter;
 use chancery_store::read::RunRow;
 use jiff::Timestamp;
+use serde_json::Value;
 
-use crate::console::card::{self, Card};
+use crate::console::card::{self, Card, Why, whys};
 use crate::console::html::{line, markdown, shown};
+use crate::console::ruling::sentence;
 use crate::console::runs::state;
 use crate::console::visitor::Visitor;
 use crate::error::Result;
@@ -33,10 +38,14 @@ pub enum Said {
     /// A call, in one line.
     Call {
         id: String,
+        /// Ids of calls come again in a group's run: each member counts its own.
+        call: String,
         tool: String,
         state: &'static str,
         word: String,
         href: String,
+        /// Of one that came to nothing: who said so, and what the agent was told.
+        why: Option<Box<Refused>>,
     },
     Recalled {
         id: String,
@@ -57,6 +66,15 @@ pub enum Said {
         id: String,
         text: String,
     },
+}
+
+/// Why a call came to nothing.
+#[derive(Debug, Default)]
+pub struct Refused {
+    pub reasons: Vec<Why>,
+    pub told: String,
+    /// Where it stands in the audit.
+    pub audit: String,
 }
 
 /// A group that was called, with what its members said.
@@ -119,6 +137,7 @@ async fn within(
     let w = visitor.words();
     let log = app.store.events(run.id, 0, u32::MAX).await?;
     let mut speaker = line(run.agent.as_str());
+    let mut ruled: HashMap<CallId, Vec<Why>> = HashMap::new();
     for Recorded { seq, at, event } in log {
         let id = format!("{}-{seq}", run.id);
         match event {
@@ -141,29 +160,50 @@ async fn within(
                     let text = markdown(&batch.text);
                     said.push(Said::Agent { id: id.clone(), who: speaker.clone(), text, at });
                 }
-                for it in &batch.calls {
+                for (n, it) in batch.calls.iter().enumerate() {
                     said.push(Said::Call {
-                        id: format!("{}-{}", run.id, it.call.id.as_str()),
+                        id: format!("{id}-{n}"),
+                        call: format!("{}-{}", run.id, it.call.id.as_str()),
                         tool: line(&it.call.tool),
                         state: "pending",
                         word: String::new(),
                         href: format!("/runs/{}", run.id),
+                        why: None,
                     });
+                    if it.ruling == Ruling::Deny {
+                        ruled.insert(
+                            it.call.id.clone(),
+                            whys(&view::reasons(it.reasons.clone()), w),
+                        );
+                    }
                 }
             }
             Event::CallEnded(ended) => {
-                let (state, word) = match ended.result.is_error {
-                    true => ("failed", w.status_failed),
-                    false => ("completed", w.status_completed),
+                let code = ended.result.code.as_deref();
+                let (state, word) = match (ended.result.is_error, code) {
+                    // Mail is routed by the call itself; that it was blocked is a refusal too.
+                    (true, Some("MAIL_REJECTED")) => ("refused", w.mail_no),
+                    (true, _) => ("failed", w.status_failed),
+                    (false, _) => ("completed", w.status_completed),
                 };
-                settle(said, run.id, ended.call.as_str(), state, word);
+                let why = ended.result.is_error.then(|| Refused {
+                    reasons: Vec::new(),
+                    told: shown(&sentence(&told(&ended.result), w)),
+                    audit: format!("/audit?run={}", run.id),
+                });
+                settle(said, run.id, ended.call.as_str(), state, word, why);
             }
             Event::ChildEnded(ended) => {
-                settle(said, run.id, ended.call.as_str(), "completed", w.status_completed);
+                settle(said, run.id, ended.call.as_str(), "completed", w.status_completed, None);
             }
             Event::CallRefused(refused) => {
-                let word = refused.result.code.unwrap_or_default();
-                settle(said, run.id, refused.call.as_str(), "refused", &word);
+                let word = refused.result.code.clone().unwrap_or_default();
+                let why = Refused {
+                    reasons: ruled.remove(&refused.call).unwrap_or_default(),
+                    told: shown(&told(&refused.result)),
+                    audit: format!("/audit?run={}", run.id),
+                };
+                settle(said, run.id, refused.call.as_str(), "refused", &word, Some(why));
             }
             Event::ChildSpawned(child) if depth < DEPTH => {
                 if let Some(row) = app.store.run(child.child).await? {
@@ -207,12 +247,27 @@ async fn asked(app: &App, visitor: &Visitor, run: RunId, said: &mut Vec<Said>) -
     Ok(())
 }
 
-fn settle(said: &mut [Said], run: RunId, call: &str, now: &'static str, as_word: &str) {
+/// What an agent was told: the sentence in it, where it is more than one.
+fn told(result: &CallResult) -> String {
+    let parsed: Option<Value> = serde_json::from_str(&result.text).ok();
+    let reason = parsed.as_ref().and_then(|it| it["reason"].as_str());
+    reason.map_or_else(|| result.text.clone(), str::to_owned)
+}
+
+fn settle(
+    said: &mut [Said],
+    run: RunId,
+    call: &str,
+    now: &'static str,
+    as_word: &str,
+    refused: Option<Refused>,
+) {
     let of = format!("{run}-{call}");
     for it in said.iter_mut().rev() {
-        if let Said::Call { id, state, word, .. } = it
-            && *id == of
+        if let Said::Call { call, state, word, why, .. } = it
+            && *call == of
         {
+            *why = refused.map(Box::new);
             *state = now;
             as_word.clone_into(word);
             return;

@@ -154,8 +154,9 @@ impl Fold<'_> {
                     self.detail(place, w.agent_says, &batch.text, true);
                     self.instant(place, at);
                 }
-                for proposal in &batch.calls {
-                    self.proposed(it, proposal, depth, &id, at);
+                // Ids of calls come again in a group's run; a line's place does not.
+                for (n, proposal) in batch.calls.iter().enumerate() {
+                    self.proposed(it, proposal, depth, format!("{id}-{n}"), at);
                 }
             }
             Event::PermissionRequested(asked) => {
@@ -283,7 +284,7 @@ impl Fold<'_> {
         it: &mut Followed,
         proposal: &Proposal,
         depth: usize,
-        id: &str,
+        id: String,
         at: Timestamp,
     ) {
         let w = self.w;
@@ -294,10 +295,10 @@ impl Fold<'_> {
             "<span class=\"tool\">{}</span> <span class=\"faint\">{brief}</span>",
             line(&call.tool)
         );
-        let place = self.push("call", depth, format!("{id}-{}", it.calls.len()), what);
+        let place = self.push("call", depth, id, what);
         let pretty = serde_json::to_string_pretty(&call.arguments).unwrap_or_default();
         self.detail(place, w.trace_arguments, &pretty, false);
-        self.lines[place].line.reasons = whys(&view::reasons(proposal.reasons.clone()));
+        self.lines[place].line.reasons = whys(&view::reasons(proposal.reasons.clone()), w);
         if let Some(Answer::Request(request)) = &proposal.answer {
             it.open.insert(request.id);
             it.asked_at.get_or_insert(at);

@@ -1,0 +1,287 @@
+//! A draft of the organisation: its files are written here, checked, compared, tried on what
+//! happened, and put in force by the function behind `PUT /api/org`. A draft is kept by nobody:
+//! the page has it, and its forms carry it.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use axum::Json;
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Redirect, Response};
+use chancery_api::org::{Difference, Mistake, NewOrg};
+use chancery_runtime::clock;
+use jiff::SignedDuration;
+use serde::Deserialize;
+use similar::TextDiff;
+
+use crate::console::audit::operator;
+use crate::console::card::{DiffLine, diff};
+use crate::console::form::Signed;
+use crate::console::html::shown;
+use crate::console::page::{Frame, Room, draw_as};
+use crate::console::ruling::sentence;
+use crate::console::visitor::Visitor;
+use crate::console::words::{Words, fill};
+use crate::error::{ApiError, Result};
+use crate::extract::{Body, Params};
+use crate::organisation::difference::difference;
+use crate::organisation::files::NAMES;
+use crate::organisation::impact::{Change, Impact, Seen, impact};
+use crate::organisation::{Files, Mistakes};
+use crate::router::App;
+use crate::routes::org;
+use crate::view;
+
+/// How far back a draft is tried on what happened.
+const BACK: SignedDuration = SignedDuration::from_hours(30 * 24);
+/// What a file that was built in until now begins with.
+const BEGIN: &str = "extends: builtin\n";
+const DIFF_TIME_MAX: std::time::Duration = std::time::Duration::from_millis(500);
+
+#[derive(Template)]
+#[template(path = "draft.html")]
+struct DraftPage {
+    frame: Frame,
+    /// The version that it was begun from.
+    base: String,
+    /// Every file there is or may be, and whether it is another than in force.
+    names: Vec<(String, bool)>,
+    open: String,
+    text: String,
+    /// What the forms carry beside the file that is open.
+    carried: Vec<(String, String)>,
+    checked: Option<Checked>,
+}
+
+/// What there is to say of a draft.
+struct Checked {
+    mistakes: Vec<Mistake>,
+    /// Absent: it has mistakes, and cannot be put in force.
+    fine: Option<Fine>,
+    diff: Vec<DiffLine>,
+}
+
+struct Fine {
+    differences: Vec<Difference>,
+    rows: Vec<ImpactRow>,
+    summary: String,
+    notes: Vec<String>,
+    /// It says the same as what is in force.
+    same: bool,
+}
+
+#[derive(Debug)]
+struct ImpactRow {
+    agent: String,
+    user: String,
+    tool: String,
+    before: &'static str,
+    after: &'static str,
+    because: String,
+    times: u64,
+    run: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Which {
+    #[serde(default)]
+    file: String,
+}
+
+/// The files in force, to begin with.
+pub async fn show(
+    State(app): State<App>,
+    visitor: Visitor,
+    Query(Which { file }): Query<Which>,
+) -> Result<Response> {
+    operator(&visitor)?;
+    let draft = Draft::of(&app, BTreeMap::new(), &file);
+    draw_as(StatusCode::OK, &draft.page(&visitor, None))
+}
+
+/// The forms of the page: `file:NAME` is a file's text, `open` the one that is shown,
+/// `open_next` the one to be shown, `act` what to do.
+pub async fn act(
+    State(app): State<App>,
+    Signed { visitor, form }: Signed<BTreeMap<String, String>>,
+) -> Result<Response> {
+    let operator = operator(&visitor)?;
+    let given = form.iter().filter_map(|(key, text)| {
+        // A browser sends its own ends of lines.
+        Some((key.strip_prefix("file:")?.to_owned(), text.replace("\r\n", "\n")))
+    });
+    let field = |name: &str| form.get(name).map_or("", String::as_str);
+    let open = if field("open_next").is_empty() { field("open") } else { field("open_next") };
+    let mut draft = Draft::of(&app, given.collect(), open);
+    if !field("base").is_empty() {
+        field("base").clone_into(&mut draft.base);
+    }
+    match field("act") {
+        "apply" => {
+            let version = app.organisation.state().version.number.to_string();
+            if version != draft.base {
+                let detail = visitor.words().draft_late.to_owned();
+                return Err(ApiError::Conflict { code: "org_changed", detail });
+            }
+            let body = Body(NewOrg { files: draft.files() });
+            let params = Params(org::ChangeParams::default());
+            let Json(_) = org::change(State(app), operator, params, body).await?;
+            Ok(Redirect::to("/org").into_response())
+        }
+        "check" => {
+            let checked = draft.check(&app, visitor.words()).await?;
+            let status = match checked.fine {
+                Some(_) => StatusCode::OK,
+                None => StatusCode::UNPROCESSABLE_ENTITY,
+            };
+            draw_as(status, &draft.page(&visitor, Some(checked)))
+        }
+        _ => draw_as(StatusCode::OK, &draft.page(&visitor, None)),
+    }
+}
+
+struct Draft {
+    base: String,
+    /// As they are in force.
+    before: BTreeMap<String, String>,
+    /// As somebody has written them.
+    written: BTreeMap<String, String>,
+    open: String,
+}
+
+impl Draft {
+    fn of(app: &App, written: BTreeMap<String, String>, open: &str) -> Draft {
+        let state = app.organisation.state();
+        let before = state.loaded.files.iter();
+        let before = before.map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
+        let mut draft =
+            Draft { base: state.version.number.to_string(), before, written, open: String::new() };
+        let known = draft.names().into_iter().map(|it| it.0).find(|it| it == open);
+        draft.open = known.unwrap_or_else(|| "policy.yaml".to_owned());
+        draft
+    }
+
+    fn names(&self) -> Vec<(String, bool)> {
+        let mut names: Vec<String> = NAMES.iter().map(|it| (*it).to_owned()).collect();
+        names.extend(self.before.keys().chain(self.written.keys()).cloned());
+        let mut known = std::collections::BTreeSet::new();
+        names.retain(|it| known.insert(it.clone()));
+        let changed = |name: &String| {
+            let written = self.written.get(name);
+            written.is_some_and(|it| it != self.text_before(name))
+        };
+        names.into_iter().map(|it| (it.clone(), changed(&it))).collect()
+    }
+
+    fn text_before(&self, name: &str) -> &str {
+        let begin = if name.ends_with(".yaml") { BEGIN } else { "" };
+        self.before.get(name).map_or(begin, String::as_str)
+    }
+
+    /// All of it, as it would be in force. A file that is left empty is built in again.
+    fn files(&self) -> BTreeMap<String, String> {
+        let mut files = self.before.clone();
+        for (name, text) in &self.written {
+            let untouched = !self.before.contains_key(name) && text == self.text_before(name);
+            if text.trim().is_empty() || untouched {
+                files.remove(name);
+            } else {
+                files.insert(name.clone(), text.clone());
+            }
+        }
+        files
+    }
+
+    async fn check(&self, app: &App, w: &'static Words) -> Result<Checked> {
+        let mut mistakes = Mistakes::default();
+        let files = Files::new(self.files(), &mut mistakes);
+        let diff = self.diff();
+        let (loaded, authority) = match app.organisation.draft(files, mistakes) {
+            Ok(good) => good,
+            Err(mistakes) => {
+                let mistakes = mistakes.iter().map(view::org::mistake).collect();
+                return Ok(Checked { mistakes, fine: None, diff });
+            }
+        };
+        let before = app.organisation.state();
+        let differences = difference(&before.loaded, &loaded);
+        let now = clock::now();
+        let found = impact(&app.store, &app.authority.get(), &authority, now - BACK, now).await?;
+        Ok(Checked {
+            mistakes: loaded.warnings.iter().map(view::org::mistake).collect(),
+            fine: Some(Fine {
+                same: before.loaded.files == loaded.files,
+                differences: differences.into_iter().map(view::org::difference).collect(),
+                summary: summary(&found, w),
+                notes: notes(&found, w),
+                rows: found.changes.iter().map(|(it, seen)| row(it, *seen, w)).collect(),
+            }),
+            diff,
+        })
+    }
+
+    fn diff(&self) -> Vec<DiffLine> {
+        let after = self.files();
+        let mut lines = Vec::new();
+        for (name, _) in self.names() {
+            let (old, new) = (self.before.get(&name), after.get(&name));
+            if old == new {
+                continue;
+            }
+            let (old, new) = (old.map_or("", String::as_str), new.map_or("", String::as_str));
+            let text = TextDiff::configure().timeout(DIFF_TIME_MAX).diff_lines(old, new);
+            let text = text.unified_diff().context_radius(3).header(&name, &name).to_string();
+            lines.extend(diff(&text));
+        }
+        lines
+    }
+
+    fn page(self, visitor: &Visitor, checked: Option<Checked>) -> DraftPage {
+        let names = self.names();
+        let text = self.written.get(&self.open).map(String::as_str);
+        let text = text.unwrap_or_else(|| self.text_before(&self.open)).to_owned();
+        let carried = self.written.into_iter().filter(|(name, _)| *name != self.open);
+        DraftPage {
+            frame: Frame::of(visitor, Room::Organisation, visitor.words().draft),
+            carried: carried.collect(),
+            base: self.base,
+            names,
+            open: self.open,
+            text,
+            checked,
+        }
+    }
+}
+
+fn row(it: &Change, seen: Seen, w: &'static Words) -> ImpactRow {
+    ImpactRow {
+        agent: shown(&it.agent),
+        user: shown(&it.user),
+        tool: shown(&it.tool),
+        before: it.before.as_str(),
+        after: it.after.as_str(),
+        because: shown(&sentence(&it.because, w)),
+        times: seen.times,
+        run: seen.run.to_string(),
+    }
+}
+
+fn summary(found: &Impact, w: &'static Words) -> String {
+    let (stricter, looser) = found.stricter_and_looser();
+    let [calls, runs, stricter, looser] =
+        [found.calls, found.runs, stricter, looser].map(|it| it.to_string());
+    let gaps = [("n", &*calls), ("r", &*runs), ("s", &*stricter), ("l", &*looser)];
+    fill(w.impact_summary, &gaps)
+}
+
+fn notes(found: &Impact, w: &'static Words) -> Vec<String> {
+    let mut notes = Vec::new();
+    if found.unknown > 0 {
+        notes.push(fill(w.impact_unknown, &[("n", &found.unknown.to_string())]));
+    }
+    if found.cut_off {
+        notes.push(w.impact_cut_off.to_owned());
+    }
+    notes
+}

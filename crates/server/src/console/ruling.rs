@@ -1,0 +1,230 @@
+//! A ruling's sentences in the reader's language. The record is in English and stays so: what is
+//! shown in Chinese is made from what the recorded sentence names. One that is not known here, or
+//! that an operator wrote, is shown as it is.
+
+use super::words::Words;
+
+/// A gap is `{}`; in Chinese it has its number, from 1.
+const SENTENCES: &[(&str, &str)] = &[
+    ("`{}` is who the server says", "`{1}` 的身份由服务器确认"),
+    ("there is no agent `{}`", "没有智能体 `{1}`"),
+    ("agent `{}` is deactivated", "智能体 `{1}` 已停用"),
+    ("the arguments fit", "参数符合要求"),
+    ("there is no tool `{}`", "没有工具 `{1}`"),
+    ("the arguments do not fit the schema of `{}`: {}", "参数不符合 `{1}` 的格式：{2}"),
+    ("`{}` is within the delegation", "`{1}` 在委托范围内"),
+    (
+        "`{}` matches `{}` in the denied tools of the run's delegation",
+        "`{1}` 与本次运行委托中被拒绝的工具 `{2}` 相符",
+    ),
+    (
+        "`{}` is not among the allowed tools of the run's delegation",
+        "`{1}` 不在本次运行委托所允许的工具之内",
+    ),
+    (
+        "`{}` matches `{}` in the denied tools of user `{}`",
+        "`{1}` 与用户 `{3}` 被拒绝的工具 `{2}` 相符",
+    ),
+    ("`{}` is not among the allowed tools of user `{}`", "`{1}` 不在用户 `{2}` 所允许的工具之内"),
+    (
+        "`{}` matches `{}` in the denied tools of role `{}`",
+        "`{1}` 与角色 `{3}` 被拒绝的工具 `{2}` 相符",
+    ),
+    ("`{}` is not among the tools of role `{}`", "`{1}` 不在角色 `{2}` 的工具之内"),
+    ("role `{}` binds `{}` by its entry `{}`", "角色 `{1}` 以条目 `{3}` 绑定了 `{2}`"),
+    ("role `{}` has no limit", "角色 `{1}` 没有限制"),
+    (
+        "`{}` is of low risk, and the role lists it by its name",
+        "`{1}` 为低风险，且角色按名称列出了它",
+    ),
+    (
+        "`{}` is of medium risk, and the role lists it by its name",
+        "`{1}` 为中风险，且角色按名称列出了它",
+    ),
+    (
+        "`{}` is of high risk, and the role lists it by its name",
+        "`{1}` 为高风险，且角色按名称列出了它",
+    ),
+    ("`{}` is of low risk", "`{1}` 为低风险"),
+    ("`{}` is of medium risk", "`{1}` 为中风险"),
+    ("`{}` is of high risk", "`{1}` 为高风险"),
+    ("`{}` has the capability `{}`: allowed", "`{1}` 具有能力 `{2}`：允许"),
+    ("`{}` has the capability `{}`: someone must approve it", "`{1}` 具有能力 `{2}`：须有人批准"),
+    (
+        "`{}` has the capability `{}`: a person must approve it",
+        "`{1}` 具有能力 `{2}`：必须由真人批准",
+    ),
+    ("`{}` has the capability `{}`: denied", "`{1}` 具有能力 `{2}`：拒绝"),
+    ("the policy says of `{}`: allowed", "策略对 `{1}` 的规定：允许"),
+    ("the policy says of `{}`: someone must approve it", "策略对 `{1}` 的规定：须有人批准"),
+    ("the policy says of `{}`: a person must approve it", "策略对 `{1}` 的规定：必须由真人批准"),
+    ("the policy says of `{}`: denied", "策略对 `{1}` 的规定：拒绝"),
+    ("nothing to go by", "没有相关规定"),
+    ("`{}` is outside of what role `{}` may read", "`{1}` 超出角色 `{2}` 可读取的范围"),
+    ("`{}` is outside of what role `{}` may write", "`{1}` 超出角色 `{2}` 可写入的范围"),
+    ("`{}` is not the name of a branch", "`{1}` 不是分支名称"),
+    ("branch `{}` is protected", "分支 `{1}` 受保护"),
+    ("the run has used up {} of {} tokens", "本次运行已用 {1} 个词元，上限 {2}"),
+    ("the run has used up {} of {} steps", "本次运行已用 {1} 步，上限 {2}"),
+    ("`{}` calls `{}` more than {} times a minute", "`{1}` 每分钟调用 `{2}` 超过 {3} 次"),
+    ("`{}` is not what it was when this was granted", "`{1}` 已不是批准时的那个工具"),
+    ("the rule `{}` forbids it", "规则 `{1}` 禁止"),
+    ("the rule `{}` wants it asked", "规则 `{1}` 要求询问"),
+    (
+        "the rule names a tool that is not there yet, and so cannot be checked",
+        "规则提到的工具尚不存在，因此无法检查",
+    ),
+    ("there is no group `{}`", "没有小组 `{1}`"),
+    ("group `{}` has no member that is at work", "小组 `{1}` 没有在岗成员"),
+    (
+        "group `{}` is at work above this run already: it would wait for itself",
+        "小组 `{1}` 已在上级运行中：它将等待自己",
+    ),
+    (
+        "goals are handed on at most {} deep, and this run is that deep",
+        "目标最多转交 {1} 层，本次运行已达此深度",
+    ),
+    ("`{}` may not write to `{}`: it writes to {}", "`{1}` 不可写信给 `{2}`：它可写给 {3}"),
+    ("there is no agent `{}` at work", "没有在岗的智能体 `{1}`"),
+];
+
+/// A recorded sentence as the reader reads it.
+pub fn sentence(detail: &str, w: &Words) -> String {
+    let known = w.is_chinese().then(|| in_chinese(detail)).flatten();
+    known.unwrap_or_else(|| detail.to_owned())
+}
+
+fn in_chinese(detail: &str) -> Option<String> {
+    SENTENCES.iter().find_map(|(english, chinese)| {
+        let gaps = gaps(english, detail)?;
+        // A name that could end its quotation might make one sentence look like another.
+        let mut quoted = english.split("{}").zip(&gaps).filter(|(before, _)| before.ends_with('`'));
+        if quoted.any(|(_, gap)| gap.contains('`')) {
+            return None;
+        }
+        let parts = chinese.split('{').enumerate().map(|(at, part)| {
+            let filled = (at > 0).then(|| part.split_once('}')).flatten();
+            match filled.and_then(|(n, rest)| Some((n.parse::<usize>().ok()?, rest))) {
+                Some((n, rest)) => {
+                    format!("{}{rest}", gaps.get(n.wrapping_sub(1)).copied().unwrap_or_default())
+                }
+                None => part.to_owned(),
+            }
+        });
+        Some(parts.collect())
+    })
+}
+
+/// What stands in the gaps of a sentence; `None` where it is another.
+fn gaps<'d>(sentence: &str, detail: &'d str) -> Option<Vec<&'d str>> {
+    let mut parts = sentence.split("{}");
+    let mut rest = detail.strip_prefix(parts.next()?)?;
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, between)) = parts.split_last() else {
+        return rest.is_empty().then(Vec::new);
+    };
+    let mut gaps = Vec::new();
+    for part in between {
+        let (gap, after) = rest.split_once(part)?;
+        gaps.push(gap);
+        rest = after;
+    }
+    gaps.push(rest.strip_suffix(last)?);
+    Some(gaps)
+}
+
+#[cfg(test)]
+mod tests {
+    use chancery_domain::org::Org;
+    use chancery_domain::policy::{Bounds, Fitness, Policy, Question};
+
+    use super::*;
+    use crate::console::words::{EN, ZH};
+    use crate::organisation::{Files, Mistakes, load};
+
+    const ROLES: &str = "
+roles:
+  worker: {prompt: x, tools: [note, pay, wire, burn], deny_tools: [wire]}
+  free: {prompt: x}
+agents:
+  worker: {role: worker}
+  free: {role: free}
+  gone: {role: free, active: false}
+users:
+  mei: {denied_tools: [note]}
+  kim: {allowed_tools: [pay]}
+";
+    const TOOLS: &str = "
+commands:
+  note: {description: x, command: [/bin/true], risk: low}
+  pay: {description: x, command: [/bin/true], risk: high, capabilities: [payment]}
+  wire: {description: x, command: [/bin/true], risk: medium, capabilities: [transfer]}
+  burn: {description: x, command: [/bin/true], capabilities: [arson]}
+  other: {description: x, command: [/bin/true], risk: high}
+";
+    const POLICY: &str = "
+risk: {low: allow, medium: require_approval, high: require_human}
+capabilities: {payment: require_human, transfer: require_approval, arson: deny}
+tools: {note: allow, burn: require_approval, pay: require_human, wire: deny}
+";
+
+    fn is_chinese(text: &str) -> bool {
+        text.chars().any(|it| ('\u{4e00}'..='\u{9fff}').contains(&it))
+    }
+
+    #[test]
+    fn every_sentence_of_the_policy_has_its_chinese() {
+        let files = [("roles.yaml", ROLES), ("tools.yaml", TOOLS), ("policy.yaml", POLICY)];
+        let files = files.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        let mut mistakes = Mistakes::default();
+        let loaded = load(Files::new(files, &mut mistakes), mistakes).unwrap();
+        let org: Org = loaded.org.clone();
+        let policy = Policy::new(org.into(), loaded.facts.iter().cloned());
+        let narrow = Bounds {
+            allowed_tools: Some(vec!["note".to_owned()]),
+            denied_tools: vec!["pay".to_owned()],
+        };
+        let narrow = policy.delegation(&narrow);
+        let misfit = Fitness::BadArguments("`to` is missing".to_owned());
+        let mut seen = std::collections::BTreeSet::new();
+        for agent in ["worker", "free", "gone", "nobody"] {
+            for tool in ["note", "pay", "wire", "burn", "other"] {
+                for user in ["lin", "mei", "kim"] {
+                    for fitness in [&Fitness::Fits, &Fitness::UnknownTool, &misfit] {
+                        for delegated in [None, Some(&narrow)] {
+                            let question = Question {
+                                agent,
+                                user,
+                                tool,
+                                delegated,
+                                fitness,
+                                arguments: &[],
+                                limits: &[],
+                            };
+                            let table = policy.rule(question).table();
+                            seen.extend(table.into_iter().map(|it| it.detail));
+                        }
+                    }
+                }
+            }
+        }
+        assert!(seen.len() > 30, "{seen:?}");
+        for detail in &seen {
+            assert!(is_chinese(&sentence(detail, &ZH)), "{detail}");
+            assert_eq!(sentence(detail, &EN), *detail);
+        }
+    }
+
+    #[test]
+    fn a_name_is_put_where_it_belongs_and_cannot_end_its_quotation() {
+        let said = |text: &str| sentence(text, &ZH);
+        assert_eq!(
+            said("`pay` matches `p*` in the denied tools of role `clerk`"),
+            "`pay` 与角色 `clerk` 被拒绝的工具 `p*` 相符"
+        );
+        assert_eq!(said("`x` is of low risk"), "`x` 为低风险");
+        let forged = "there is no tool `a` is within the delegation, `b`";
+        assert_eq!(said(forged), forged);
+        assert_eq!(said("what an operator wrote"), "what an operator wrote");
+    }
+}

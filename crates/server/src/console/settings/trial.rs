@@ -1,0 +1,55 @@
+//! A model is asked for one word.
+
+use std::time::{Duration, Instant};
+
+use chancery_domain::id::AgentId;
+use chancery_runtime::model::{Message, Request};
+
+use crate::console::html::{line, shown};
+use crate::error::{ApiError, Result};
+use crate::router::App;
+
+/// Somebody waits for the page.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What came of it. All text in it is ready for a page.
+#[derive(Debug)]
+pub struct Tried {
+    pub name: String,
+    pub model: String,
+    pub said: String,
+    pub milliseconds: u128,
+    pub failed: bool,
+}
+
+pub async fn of(app: &App, name: &str) -> Result<Tried> {
+    let known = app.about.models.iter().find(|it| it.name == name && it.is_used());
+    let Some(known) = known else {
+        return Err(ApiError::NotFound { what: "model", id: name.chars().take(64).collect() });
+    };
+    let tier = known.tiers.first().map_or("", String::as_str);
+    let agent = AgentId::from("chancery");
+    let text = "Answer with the one word: ready".to_owned();
+    let messages = [Message::User { text }];
+    let request = Request {
+        run: None,
+        agent: &agent,
+        system: "You are being tried out.",
+        messages: &messages,
+        tools: &[],
+    };
+    let began = Instant::now();
+    let asked = app.models.for_tier(tier).generate(request);
+    let (model, said, failed) = match tokio::time::timeout(PATIENCE, asked).await {
+        Ok(Ok(reply)) => (reply.model, reply.text, false),
+        Ok(Err(error)) => (String::new(), error.to_string(), true),
+        Err(_) => (String::new(), format!("no answer within {} s", PATIENCE.as_secs()), true),
+    };
+    Ok(Tried {
+        name: line(name),
+        model: line(&model),
+        said: shown(&said),
+        milliseconds: began.elapsed().as_millis(),
+        failed,
+    })
+}

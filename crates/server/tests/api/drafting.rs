@@ -1,0 +1,155 @@
+//! Drafts of the organisation in the console: checked, tried on what happened, and put in force by
+//! those who may.
+
+use serde_json::json;
+
+use crate::console::{Browser, form_of};
+use crate::house::{House, On, on_both};
+
+on_both! {
+    a_draft_says_what_it_would_have_meant_and_changes_nothing;
+    a_draft_with_a_mistake_is_shown_with_its_place_and_cannot_be_applied;
+    what_is_applied_rules_the_next_call;
+    a_draft_of_a_version_that_is_gone_is_not_applied;
+    only_operators_draft;
+    a_first_visit_leads_through_four_steps_and_can_be_left;
+}
+
+async fn boss(house: &House) -> Browser {
+    let mut boss = Browser::at(&house.server);
+    boss.sign_in(&house.server.running.local_token).await;
+    boss
+}
+
+const POLICY: &str = "risk: {low: allow, medium: allow, high: require_approval}\n\
+    capabilities: {transfer: require_human, arson: deny}\ntools: {note: deny}\n";
+
+/// The draft page, after `act` with this policy.
+async fn drafted(boss: &Browser, policy: &str) -> crate::harness::Answer {
+    let more = [("file:policy.yaml", policy), ("open", "policy.yaml"), ("act", "check")];
+    boss.fill("/org/draft?file=policy.yaml", "/org/draft", &more).await
+}
+
+/// Presses the button that puts in force what a page has checked.
+async fn applied(boss: &Browser, page: &str) -> crate::harness::Answer {
+    let form = page.rsplit_once("<form class=\"stack\" method=\"post\"").unwrap().1;
+    let fields = form_of(&format!("<form{form}"), "/org/draft");
+    let mut fields: Vec<(&str, &str)> = fields.iter().map(|(a, b)| (&**a, &**b)).collect();
+    fields.push(("act", "apply"));
+    boss.post("/org/draft", &fields).await
+}
+
+async fn a_draft_says_what_it_would_have_meant_and_changes_nothing(on: On) {
+    let house = House::open(on).await;
+    let lin = house.lin().await;
+    for to in ["a", "b"] {
+        let run = lin.script("pa", json!([[["note", {"to": to}], ["burn", {"to": "x"}]]])).await;
+        lin.until(&run, "completed").await;
+    }
+    let version = house.server.operator().get("/api/org").await.json()["version"].clone();
+    let boss = boss(&house).await;
+    let page = drafted(&boss, POLICY).await;
+    assert_eq!(page.status, 200, "{page:?}");
+    for part in [
+        "Of 4 calls in 2 runs, 2 would be ruled on more strictly, 0 less.",
+        "<span class=\"ruling allow\">allow</span>",
+        "<span class=\"ruling deny\">deny</span>",
+        "the policy says of `note`: denied",
+        "class=\"effect narrower\"",
+        "value=\"apply\"",
+        "class=\"plus\"",
+    ] {
+        assert!(page.text.contains(part), "{part}: {}", page.text);
+    }
+    let looser = "risk: {low: allow, medium: allow, high: require_approval}\ncapabilities: {}\n";
+    let page = drafted(&boss, looser).await;
+    assert!(page.text.contains("0 would be ruled on more strictly, 2 less."), "{}", page.text);
+    // The same words mean the same, and there is nothing to apply.
+    let same = boss.get("/org/draft?file=policy.yaml").await.text;
+    assert!(same.contains("arson: deny"), "{same}");
+    assert_eq!(house.server.operator().get("/api/org").await.json()["version"], version);
+    let run = lin.script("pa", json!([[["note", {"to": "c"}]]])).await;
+    lin.until(&run, "completed").await;
+    assert_eq!(house.ledger(), ["note a", "note b", "note c"]);
+    house.close().await;
+}
+
+async fn a_draft_with_a_mistake_is_shown_with_its_place_and_cannot_be_applied(on: On) {
+    let house = House::open(on).await;
+    let boss = boss(&house).await;
+    let page = drafted(&boss, "risk: {low: perhaps}\n").await;
+    assert_eq!(page.status, 422);
+    assert!(page.text.contains("policy.yaml:1"), "{}", page.text);
+    assert!(!page.text.contains("value=\"apply\""));
+    // What was written is still there to be put right.
+    assert!(page.text.contains("perhaps"));
+    let forced = [("file:policy.yaml", "risk: {low: perhaps}\n"), ("act", "apply")];
+    let forced = boss.fill("/org/draft", "/org/draft", &forced).await;
+    assert_eq!(forced.status, 422, "{forced:?}");
+    house.close().await;
+}
+
+async fn what_is_applied_rules_the_next_call(on: On) {
+    let house = House::open(on).await;
+    let (lin, boss) = (house.lin().await, boss(&house).await);
+    let page = drafted(&boss, POLICY).await;
+    assert_eq!(applied(&boss, &page.text).await.status, 303);
+    let run = lin.script("pa", json!([[["note", {"to": "a"}]]])).await;
+    lin.until(&run, "completed").await;
+    assert_eq!(house.ledger(), [""; 0]);
+    let kept = house.server.operator().get("/api/audit?kind=org.changed").await.json();
+    assert_eq!(kept["items"][0]["actor"]["kind"], "user", "{kept}");
+    // The other files stayed as they were.
+    assert!(boss.get("/org").await.text.contains("Payroll"));
+    house.close().await;
+}
+
+async fn a_draft_of_a_version_that_is_gone_is_not_applied(on: On) {
+    let house = House::open(on).await;
+    let (lin, boss) = (house.lin().await, boss(&house).await);
+    let page = drafted(&boss, POLICY).await;
+    house.change("", "tools: {pay: deny}\n").await;
+    let late = applied(&boss, &page.text).await;
+    assert_eq!(late.status, 409, "{late:?}");
+    let run = lin.script("pa", json!([[["note", {"to": "a"}]]])).await;
+    lin.until(&run, "completed").await;
+    assert_eq!(house.ledger(), ["note a"]);
+    house.close().await;
+}
+
+async fn only_operators_draft(on: On) {
+    let house = House::open(on).await;
+    let lin = Browser::of(&house.server, "lin").await;
+    assert_eq!(lin.get("/org/draft").await.status, 403);
+    let page = lin.get("/org").await.text;
+    assert!(!page.contains("/org/draft"));
+    let csrf = page.split("name=\"csrf\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    for act in ["check", "apply"] {
+        let form = [("csrf", csrf), ("act", act), ("file:policy.yaml", POLICY)];
+        assert_eq!(lin.post("/org/draft", &form).await.status, 403);
+    }
+    house.close().await;
+}
+
+async fn a_first_visit_leads_through_four_steps_and_can_be_left(on: On) {
+    let house = House::open(on).await;
+    let boss = boss(&house).await;
+    let home = async |browser: &Browser| browser.get("/").await.header("location").to_owned();
+    assert_eq!(home(&boss).await, "/welcome");
+    let lin = Browser::of(&house.server, "lin").await;
+    assert_eq!((home(&lin).await.as_str(), lin.get("/welcome").await.status), ("/chat", 403));
+    let page = boss.get("/welcome").await.text;
+    assert!(page.contains("The organisation in force asks nothing before a note."), "{page}");
+    assert_eq!(boss.fill("/welcome", "/welcome", &[("starter", "nothing")]).await.status, 404);
+    let small = boss.fill("/welcome", "/welcome", &[("starter", "small_team")]).await;
+    assert_eq!(small.status, 303, "{small:?}");
+    let page = boss.get("/welcome").await.text;
+    assert!(page.contains("Write a note that says: the rules hold."), "{page}");
+    assert!(boss.get("/org").await.text.contains("researcher"));
+    let over = boss.fill("/welcome", "/welcome", &[("starter", "")]).await;
+    let cookie = over.header("set-cookie").split(';').next().unwrap().to_owned();
+    let mut boss = boss;
+    boss.cookie = format!("{}; {cookie}", boss.cookie);
+    assert_eq!(home(&boss).await, "/chat");
+    house.close().await;
+}

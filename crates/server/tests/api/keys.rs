@@ -1,0 +1,157 @@
+//! Keys: what they do where the focus is, and what they do not do elsewhere.
+
+use chancery_testkit::mcp_servers;
+use serde_json::json;
+
+use crate::console::Browser;
+use crate::harness::Caller;
+use crate::house::{House, On};
+use crate::tab::{CONTROL, ENTER, ESCAPE, RIGHT, SHIFT, Tab};
+
+async fn at_home() -> (House, Caller, Tab) {
+    let house = House::open(On::Sqlite).await;
+    house.change("", "tools: {note: require_approval}\n").await;
+    let lin = house.lin().await;
+    let tab = Tab::open(&house.server).await;
+    tab.be(&Browser::of(&house.server, "lin").await).await;
+    (house, lin, tab)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn heavy_keys_lead_everywhere_and_can_be_turned_off() {
+    let (house, lin, tab) = at_home().await;
+    let (run, asked) = lin.asking("pa", json!([[["note", {"to": "x"}]]])).await;
+    tab.go("/runs").await;
+    tab.press("?").await;
+    tab.until("return document.querySelector('dialog[open] .keylist') !== null").await;
+    let axe = std::fs::read_to_string(mcp_servers::axe().unwrap()).unwrap();
+    assert_eq!(tab.axe(&axe).await, json!([]));
+    tab.press(ESCAPE).await;
+    tab.until("return document.querySelector('dialog') === null").await;
+    tab.press("gm").await;
+    tab.until("return location.pathname === '/memory'").await;
+    // What is typed into a field leads nowhere.
+    tab.tab_to("it.matches('input[name=q]')").await;
+    tab.press("gi?").await;
+    assert_eq!(tab.eval("return document.activeElement.value").await, "gi?");
+    assert_eq!(tab.eval("return location.pathname").await, "/memory");
+    // Jumping finds a question by its tool, and a run by its id.
+    tab.chord(CONTROL, "k").await;
+    tab.until("return document.activeElement.matches('dialog input')").await;
+    tab.press("note").await;
+    let found = format!(
+        "return document.querySelector('dialog a.row')?.getAttribute('href') === '/inbox/{}'",
+        asked[0]["id"].as_str().unwrap()
+    );
+    tab.until(&found).await;
+    tab.press(ENTER).await;
+    tab.until("return location.pathname.startsWith('/inbox/perm_')").await;
+    tab.chord(CONTROL, "k").await;
+    tab.until("return document.activeElement.matches('dialog input')").await;
+    tab.press(&run).await;
+    tab.press(ENTER).await;
+    tab.until(&format!("return location.pathname === '/runs/{run}'")).await;
+    // Somebody whose machine listens turns letters off; Ctrl K stays.
+    tab.go("/help").await;
+    tab.tab_to("it.matches('button[name=keys][value=off]')").await;
+    tab.press(ENTER).await;
+    tab.until("return document.body.dataset.keys === 'off'").await;
+    tab.press("?gi").await;
+    assert_eq!(tab.eval("return document.querySelector('dialog') === null").await, true);
+    tab.go("/inbox").await;
+    tab.tab_to("it.matches('[data-call]')").await;
+    tab.until("return performance.now() > 1200").await;
+    tab.press("aed").await;
+    assert_eq!(tab.eval("return document.activeElement.matches('[data-call]')").await, true);
+    tab.chord(CONTROL, "k").await;
+    tab.until("return document.activeElement.matches('dialog input')").await;
+    let still = lin.get("/api/permissions?status=pending").await.json();
+    assert_eq!(still["items"].as_array().unwrap().len(), 1);
+    assert_eq!(tab.complaints().await, [""; 0]);
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn heavy_high_risk_is_never_one_key() {
+    let (house, lin, tab) = at_home().await;
+    let (_, asked) = lin.asking("pa", json!([[["pay", {"to": "b"}]]])).await;
+    tab.go("/inbox").await;
+    tab.tab_to("it.matches('[data-call]')").await;
+    tab.until("return performance.now() > 1200").await;
+    tab.press("a").await;
+    let said = tab.eval("return document.querySelector('#say').textContent").await;
+    assert!(said.as_str().unwrap().contains("Shift A"), "{said}");
+    tab.chord(SHIFT, "A").await;
+    tab.until("return document.activeElement.matches('details.strong textarea')").await;
+    assert_eq!(house.ledger(), [""; 0]);
+    tab.press("salary").await;
+    tab.tab_to("it.matches('details.strong button')").await;
+    // The second step is missing: the browser says so, and nothing is sent.
+    tab.press(ENTER).await;
+    let path = format!("/api/permissions/{}", asked[0]["id"].as_str().unwrap());
+    assert_eq!(lin.get(&path).await.json()["status"], "pending");
+    tab.tab_to("it.matches('input[name=confirmed]')").await;
+    tab.press(" ").await;
+    tab.tab_to("it.matches('details.strong button')").await;
+    tab.press(ENTER).await;
+    lin.permission_until(&asked[0], "granted").await;
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn heavy_a_trace_is_walked_by_keys() {
+    let (house, lin, tab) = at_home().await;
+    let batches = json!([[["note", {"to": "x"}]], [["burn", {"to": "y"}]]]);
+    let (run, asked) = lin.asking("pa", batches).await;
+    lin.grant(&asked[0]).await;
+    lin.until(&run, "completed").await;
+    tab.go(&format!("/runs/{run}")).await;
+    tab.tab_to("it.matches('[data-trace] [data-item]')").await;
+    tab.press("]").await;
+    let here = "return document.activeElement.closest('tr').innerText";
+    assert!(tab.eval(here).await.as_str().unwrap().contains("burn"));
+    tab.press(RIGHT).await;
+    let open = "return document.activeElement.closest('details').open";
+    assert_eq!(tab.eval(open).await, true);
+    tab.press("k").await;
+    assert!(!tab.eval(here).await.as_str().unwrap().contains("burn"));
+    tab.press("f").await;
+    let pressed = "return document.querySelector('#follow').getAttribute('aria-pressed')";
+    assert_eq!(tab.eval(pressed).await, "true");
+    assert_eq!(tab.complaints().await, [""; 0]);
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn heavy_several_alike_are_picked_and_answered_by_keys() {
+    let (house, lin, tab) = at_home().await;
+    let mut runs = Vec::new();
+    for to in ["x", "y"] {
+        runs.push(lin.asking("pa", json!([[["note", {"to": to}]]])).await.0);
+    }
+    let (other, _) = lin.asking("payer", json!([[["note", {"to": "z"}]]])).await;
+    tab.go("/inbox").await;
+    assert_eq!(tab.eval("return document.querySelectorAll('.pick').length").await, 2);
+    tab.tab_to("it.matches('.pickable a.row')").await;
+    tab.press("x").await;
+    tab.press("j").await;
+    tab.press("x").await;
+    let picked = "return document.querySelectorAll('.pick input:checked').length";
+    assert_eq!(tab.eval(picked).await, 2);
+    tab.tab_to("it.matches('#bulk button')").await;
+    tab.press(ENTER).await;
+    tab.until("return document.querySelectorAll('.picked .exact').length === 2").await;
+    let axe = std::fs::read_to_string(mcp_servers::axe().unwrap()).unwrap();
+    assert_eq!(tab.axe(&axe).await, json!([]));
+    assert_eq!(house.ledger(), [""; 0]);
+    tab.tab_to("it.matches('button[value=grant]')").await;
+    tab.press(ENTER).await;
+    for run in &runs {
+        lin.until(run, "completed").await;
+    }
+    assert_eq!(lin.get(&format!("/api/runs/{other}")).await.json()["status"], "waiting");
+    let icon = "return document.querySelector('link[rel=icon]').href.startsWith('data:')";
+    tab.until(icon).await;
+    assert_eq!(tab.complaints().await, [""; 0]);
+    house.close().await;
+}
