@@ -19,6 +19,8 @@ const NEEDS: &[Need] = &[
     Need { package: "postgresql", present: || cluster::programs().is_some() },
     // For the tests that set a server's clock back.
     Need { package: "faketime", present: || answers("faketime", &["--version"]) },
+    // For the proofs; it brings the compiler of what is extracted from them.
+    Need { package: "coq", present: || answers("coqc", &["--version"]) },
     // For the tests of the console.
     Need { package: "chromium", present: || answers("chromium", &["--version"]) },
     Need { package: "chromium-driver", present: || answers("chromedriver", &["--version"]) },

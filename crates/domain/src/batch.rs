@@ -25,6 +25,10 @@
 //! fn twice(permit: Permit) { spend(permit); spend(permit); }
 //! ```
 
+mod cover;
+
+pub use cover::Cover;
+
 use std::marker::PhantomData;
 use std::sync::Arc;
 

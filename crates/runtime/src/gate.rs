@@ -10,7 +10,7 @@ mod request;
 
 use std::sync::Arc;
 
-use chancery_domain::batch::{Clearance, Refusal};
+use chancery_domain::batch::{Clearance, Cover, Refusal};
 use chancery_domain::contract::Warrant;
 use chancery_domain::escalation;
 use chancery_domain::event::{
@@ -103,26 +103,21 @@ impl Gatehouse<'_> {
         let mut budget = self.on_budget().await?;
         budget.extend(self.on_depth(&call.tool));
         let Judgment { ruling, mut reasons } = self.authority.judge(self.case(call, None, &budget));
-        if ruling == Ruling::Deny {
-            return Ok(Again::Refuse(reasons));
-        }
-        let granted = matches!(clearance, Clearance::Granted { .. });
         let is_now = self.authority.tools().definition_sha256(&call.tool);
-        if granted && granted_as.is_some_and(|it| Some(it) != is_now) {
-            let ruling = ruling.max(Ruling::RequireApproval);
-            reasons.insert(0, another_tool(&call.tool, ruling));
-            return Ok(Again::Ask { ruling, reasons });
-        }
-        let covered = match (ruling, clearance) {
-            (Ruling::Allow, _) => true,
-            (_, Clearance::Granted { human: true }) => true,
-            (Ruling::RequireApproval, Clearance::Granted { human: false }) => true,
+        let covered = match clearance.covers(ruling, granted_as, is_now) {
+            Cover::Denied => return Ok(Again::Refuse(reasons)),
+            Cover::AnotherTool => {
+                let ruling = ruling.max(Ruling::RequireApproval);
+                reasons.insert(0, another_tool(&call.tool, ruling));
+                return Ok(Again::Ask { ruling, reasons });
+            }
+            Cover::Whole => true,
             // Not that rule alone: one that covers the call as it is now.
-            (Ruling::RequireApproval, Clearance::Rule(_)) => {
+            Cover::ByRule => {
                 let request = self.request(call, ruling, WaitKey::from("")).await?;
                 self.rule_for(call, &request).await?.is_some()
             }
-            _ => false,
+            Cover::TooLittle => false,
         };
         if !covered {
             return Ok(Again::Ask { ruling, reasons });
