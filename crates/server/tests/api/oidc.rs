@@ -23,6 +23,7 @@ on_both! {
 pub struct Surfer {
     base: String,
     http: reqwest::Client,
+    /// By name, with the path behind it where it is for a part of a site alone.
     pub cookies: BTreeMap<String, String>,
     /// Every `Set-Cookie` of the last answer.
     pub set: Vec<String>,
@@ -40,7 +41,12 @@ impl Surfer {
             true => format!("{}{url}", self.base),
             false => url.to_owned(),
         };
-        let cookies: Vec<_> = self.cookies.iter().map(|(k, v)| format!("{k}={v}")).collect();
+        let path = url.split('/').skip(3).collect::<Vec<_>>().join("/");
+        let cookies = self.cookies.iter().filter_map(|(key, value)| {
+            let (name, part) = key.split_once(' ').unwrap_or((key, "/"));
+            format!("/{path}").starts_with(part).then(|| format!("{name}={value}"))
+        });
+        let cookies: Vec<String> = cookies.collect();
         let request = self.http.get(url).header("accept", "text/html");
         let response = request.header("cookie", cookies.join("; ")).send().await.unwrap();
         let all = response.headers().get_all("set-cookie").iter();
@@ -48,10 +54,13 @@ impl Surfer {
         for text in self.set.clone() {
             let (pair, rest) = text.split_once(';').unwrap_or((&text, ""));
             let (name, value) = pair.split_once('=').unwrap();
+            let part = rest.split("; ").find_map(|it| it.trim().strip_prefix("path="));
+            let part = part.filter(|it| *it != "/").map(|it| format!(" {it}"));
+            let key = format!("{name}{}", part.unwrap_or_default());
             if value.is_empty() || rest.contains("Max-Age=0") {
-                self.cookies.remove(name);
+                self.cookies.remove(&key);
             } else {
-                self.cookies.insert(name.to_owned(), value.to_owned());
+                self.cookies.insert(key, value.to_owned());
             }
         }
         let status = response.status().as_u16();
