@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use chancery_server::config::OidcConfig;
 use chancery_testkit::mcp_servers;
@@ -16,6 +16,8 @@ const PUBLIC: &str = "http://127.0.0.1:9";
 struct Provider {
     process: Child,
     url: String,
+    /// Kept open: it says more later, and would die of a pipe that nobody reads.
+    _said: BufReader<ChildStdout>,
 }
 
 impl Provider {
@@ -24,10 +26,11 @@ impl Provider {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/api/clients/issuer.mjs");
         let mut node = node();
         node.arg(script).arg(modules).arg(format!("{PUBLIC}/signin/oidc/callback"));
-        let mut process = node.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut process = node.stdout(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(process.stdout.take().unwrap());
         let mut url = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut url).unwrap();
-        Provider { process, url: url.trim().to_owned() }
+        said.read_line(&mut url).unwrap();
+        Provider { process, url: url.trim().to_owned(), _said: said }
     }
 }
 

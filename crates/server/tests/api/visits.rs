@@ -17,6 +17,9 @@ on_both! {
 /// Every form of the console, with ids that name nothing.
 const FORMS: &[&str] = &[
     "/signout",
+    "/welcome",
+    "/inbox/bulk",
+    "/inbox/perm_1/again",
     "/inbox/perm_1/decide",
     "/inbox/perm_1/edit",
     "/chat",
@@ -24,8 +27,10 @@ const FORMS: &[&str] = &[
     "/runs/run_1/act",
     "/mail",
     "/contracts/CTR-1/step",
+    "/org/draft",
     "/memory/mem_1/forget",
     "/rules/rul_1/revoke",
+    "/settings/models/one/test",
     "/settings/tokens",
     "/settings/tokens/tok_1/revoke",
     "/settings/visits/end",
