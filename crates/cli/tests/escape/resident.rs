@@ -81,6 +81,30 @@ async fn a_launcher_that_was_killed_is_replaced() {
     assert_ne!(children_of_ours(), residents);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn those_who_find_it_gone_at_a_time_do_not_end_one_anothers_processes() {
+    let workspace = Arc::new(workspace());
+    let launcher = launcher(&workspace).await;
+    for _ in 0..5 {
+        for resident in children_of_ours() {
+            kill_process(resident, Signal::KILL).unwrap();
+        }
+        let all = (0..8).map(|number| {
+            let (launcher, workspace) = (launcher.clone(), workspace.clone());
+            tokio::task::spawn_blocking(move || {
+                let script = format!("sleep 0.1; exit {number}");
+                launch(&launcher, &workspace, &["/bin/sh", "-c", &script])
+            })
+        });
+        let all = futures_util::future::join_all(all).await.into_iter().map(|launched| async {
+            let mut launched = launched.unwrap();
+            launched.end.wait().await.unwrap().unwrap().code()
+        });
+        let codes = futures_util::future::join_all(all).await;
+        assert_eq!(codes, (0..8).map(Some).collect::<Vec<_>>());
+    }
+}
+
 #[tokio::test]
 async fn what_is_behind_walls_ends_with_its_server() {
     let workspace = workspace();

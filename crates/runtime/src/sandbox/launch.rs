@@ -5,13 +5,13 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::process::{DumpableBehavior, Pid, WaitOptions, set_dumpable_behavior};
+use rustix::process::{DumpableBehavior, Pid, Signal, WaitOptions, set_dumpable_behavior};
 
 use super::grant::{self, Access};
 use super::ground::Ground;
@@ -71,7 +71,7 @@ fn begin(
     ground: Result<Ground, String>,
     order: OwnedFd,
     streams: [OwnedFd; 3],
-) -> Result<(Command, String), String> {
+) -> Result<(String, Option<Command>), String> {
     let told = |it: io::Error| it.to_string();
     rustix::process::setpgid(None, None).map_err(|it| told(it.into()))?;
     dress(&streams).map_err(told)?;
@@ -79,7 +79,7 @@ fn begin(
     let order = read(order).map_err(|it| format!("no order is to be had: {it}"))?;
     confine(&order, ground?)?;
     let name = order.argv.first().cloned().unwrap_or_default();
-    Ok((program(&order), name))
+    Ok((name, program(&order)))
 }
 
 /// A file from its beginning.
@@ -131,32 +131,38 @@ fn confine(order: &Order, ground: Ground) -> Result<(), String> {
     filter::apply(walls.network, ground.namespaces).map_err(|it| format!("seccomp: {it}"))
 }
 
-fn program(order: &Order) -> Command {
+fn program(order: &Order) -> Option<Command> {
     let name = order.argv.first().map_or("", |it| it);
     let search = order.environment.get("PATH").map_or("", |it| it);
     #[expect(clippy::disallowed_methods, reason = "what is started here was let through there")]
-    let mut command = Command::new(find(name, search));
+    let mut command = Command::new(find(name, search)?);
     let own = match &order.scratch {
         Some(path) => path.as_os_str().to_owned(),
         None => OsString::from("/tmp"),
     };
     command.arg0(name).args(order.argv.iter().skip(1)).env_clear().envs(&order.environment);
     command.env("HOME", &own).env("TMPDIR", &own);
-    command
+    Some(command)
 }
 
 /// As a shell would find it, but within the walls.
-fn find(name: &str, search: &str) -> PathBuf {
+fn find(name: &str, search: &str) -> Option<PathBuf> {
     let runs = |it: &PathBuf| {
         std::fs::metadata(it).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
     };
-    let absolute = search.split(':').filter(|it| it.starts_with('/') && !name.contains('/'));
-    let found = absolute.map(|it| Path::new(it).join(name)).find(runs);
-    found.unwrap_or_else(|| if name.contains('/') { name.into() } else { "/nowhere".into() })
+    if name.contains('/') {
+        return Some(PathBuf::from(name));
+    }
+    let absolute = search.split(':').filter(|it| it.starts_with('/'));
+    absolute.map(|it| Path::new(it).join(name)).find(runs)
 }
 
 /// Starts it and waits for its end.
-fn outcome((mut program, name): (Command, String)) -> Word {
+fn outcome((name, program): (String, Option<Command>)) -> Word {
+    let Some(mut program) = program else {
+        eprintln!("chancery: there is no program `{name}` here");
+        return Word::Ended(NOT_STARTED << 8);
+    };
     let mut spawned = program.spawn();
     for _ in 0..TRIES {
         // Those of the same agent that are on their way out still count.
@@ -187,7 +193,7 @@ fn outcome((mut program, name): (Command, String)) -> Word {
                 return Word::Ended(status.as_raw());
             }
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return Word::Ended(std::process::ExitStatus::from_raw(9).into_raw()),
+            Err(_) => return Word::Ended(Signal::KILL.as_raw()),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::MemfdFlags;
@@ -28,7 +28,7 @@ pub struct Line {
     program: Option<PathBuf>,
     namespaces: Namespaces,
     /// Absent until it is needed, and once it broke.
-    open: Mutex<Option<Open>>,
+    open: Mutex<Option<Arc<Open>>>,
 }
 
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl Line {
     /// To a resident that somebody else has started, with the other end as its input.
     pub fn to(line: UnixStream, namespaces: Namespaces) -> Line {
         let open = Open { line, _resident: None };
-        Line { program: None, namespaces, open: Mutex::new(Some(open)) }
+        Line { program: None, namespaces, open: Mutex::new(Some(Arc::new(open))) }
     }
 
     /// What the resident is started with.
@@ -83,13 +83,8 @@ impl Line {
         belongings: Belongings,
     ) -> io::Result<Launched> {
         let file = written(order)?;
-        let nothing = rustix::fs::open(
-            "/dev/null",
-            rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC,
-            rustix::fs::Mode::empty(),
-        )?;
         let (stdin, ours) = match input {
-            Input::Nothing => (nothing, None),
+            Input::Nothing => (OwnedFd::from(std::fs::File::open("/dev/null")?), None),
             Input::Piped => {
                 let (theirs, ours) = io::pipe()?;
                 (OwnedFd::from(theirs), Some(ours))
@@ -129,27 +124,39 @@ impl Line {
         let (mut word, theirs) = UnixStream::pair()?;
         let [order, stdin, stdout, stderr] = ends;
         let ends = [order, stdin, stdout, stderr, theirs.as_fd()];
-        {
-            let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-            let line = match open.take() {
-                Some(line) => line,
-                None => self.open()?,
-            };
-            send(&line.line, ends)?;
-            // Kept only if it works.
-            *open = Some(line);
-        }
-        drop(theirs);
-        word.set_read_timeout(Some(PATIENCE))?;
+        let line = self.line()?;
         let mut number = [0; 4];
-        let read = word.read_exact(&mut number);
-        if let Err(error) = read {
-            self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let told = send(&line.line, ends).and_then(|()| {
+            drop(theirs);
+            word.set_read_timeout(Some(PATIENCE))?;
+            word.read_exact(&mut number)
+        });
+        if let Err(error) = told {
+            if is_gone(&error) {
+                self.forget(&line);
+            }
             return Err(error);
         }
         let leader = Pid::from_raw(i32::from_ne_bytes(number));
         let leader = leader.ok_or_else(|| io::Error::other("no process can be made"))?;
         Ok((word, leader))
+    }
+
+    /// The one that is open, or a new one.
+    fn line(&self) -> io::Result<Arc<Open>> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = match open.take() {
+            Some(line) => line,
+            None => Arc::new(self.open()?),
+        };
+        Ok(open.insert(line).clone())
+    }
+
+    /// That very one, and not what somebody else has opened since: with a line goes all that its
+    /// resident has made.
+    fn forget(&self, line: &Arc<Open>) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.take_if(|it| Arc::ptr_eq(it, line));
     }
 
     #[expect(clippy::disallowed_methods, reason = "the launcher of all the others is ours")]
