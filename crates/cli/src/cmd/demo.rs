@@ -41,6 +41,12 @@ pub struct Args {
 
 pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
     let scratch = Scratch::new("demo", global.data.clone())?;
+    // What it shows is counted from the beginning.
+    ensure!(
+        !scratch.dir.join("data").exists(),
+        "`{}` has a demo in it already: name another directory, or none",
+        scratch.dir.display()
+    );
     let mut config = settings(&scratch.dir)?;
     let workspace = config.workspace();
     if let Isolation::Lacking(why) = config.isolation(&workspace).await {
@@ -53,8 +59,6 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
         "Chancery demo: a scripted model (no AI is called, no key needed, nothing leaves this machine)",
     )?;
     say(&format!("Data in {}", scratch.dir.display()))?;
-    // A directory that was named may be of an earlier demo.
-    let before = ships(&workspace).len();
 
     let server = start(&config, []).await?;
     say(&format!("1. A server runs at {}   docs at {}/docs", server.url(), server.url()))?;
@@ -70,7 +74,7 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
     ))?;
     refused(&client_1, &group.id).await?;
     say("   backend_worker tried to deploy by itself: refused, for its role does not bind it")?;
-    ensure!(ships(&workspace).len() == before, "something ran before it was decided");
+    ensure!(ships(&workspace).is_empty(), "something ran before it was decided");
     say(&format!(
         "4. devops_worker wants three calls; {} of them need a person's word, so none has run",
         asked.len()
@@ -83,7 +87,7 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
     say("5. The server was stopped and started again: the questions are still there")?;
 
     let done = decide(&client, &asked_by.id, &asked).await?;
-    let ran = ships(&workspace).split_off(before);
+    let ran = ships(&workspace);
     let wanted = ["logs web", "build shop/web:1.8.3", "deploy production shop/web:1.8.3 canary"];
     ensure!(ran == wanted, "what ran is {ran:?}");
     say("6. Approved, the deployment changed to `canary`: the batch ran once, in order")?;
