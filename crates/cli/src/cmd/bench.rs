@@ -3,6 +3,7 @@
 
 mod agentdojo;
 mod authority;
+mod claims;
 mod doors;
 mod load;
 mod mail;
@@ -45,6 +46,8 @@ pub enum Command {
         calls: usize,
         #[arg(long, default_value_t = 64)]
         runs: usize,
+        #[arg(long, default_value_t = 0.0)]
+        thinks: f64,
     },
 }
 
@@ -65,6 +68,9 @@ pub struct RunsArgs {
     /// Runs that each of several servers keeps under way
     #[arg(long, default_value_t = 64)]
     server_runs: usize,
+    /// Milliseconds that the model of several servers takes to answer
+    #[arg(long, default_value_t = 0)]
+    model_ms: u64,
     /// The raw limits and the load alternate this often
     #[arg(long, default_value_t = 1)]
     rounds: u32,
@@ -85,8 +91,9 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
         Command::Mail(args) => mail::run(global, &args).await,
         Command::Doors(args) => doors::run(global, &args).await,
         Command::Spawn(args) => spawn::run(global, &args).await,
-        Command::Drive { seconds, calls, runs } => {
-            let shape = load::Shape { steps: runs::STEPS, calls_per_message: calls, waits: false };
+        Command::Drive { seconds, calls, runs, thinks } => {
+            let thinks = Duration::from_secs_f64(thinks);
+            let shape = load::Shape { thinks, ..load::Shape::of(runs::STEPS, calls) };
             servers::drive(global, Duration::from_secs_f64(seconds), shape, runs).await
         }
     }

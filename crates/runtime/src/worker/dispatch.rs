@@ -21,8 +21,11 @@ use super::{Shared, spawn_drive};
 const CLAIM_MAX: usize = 32;
 /// A claim whose answer was lost may have been made, or may be yet for this long.
 const DOUBT: Duration = Duration::from_secs(30);
-/// Waking is a hint; this often we look without one.
+/// Waking is a hint; this often we look without one,
 const POLL: Duration = Duration::from_secs(1);
+/// and this soon after work was found: others share the queue, and what they put there while they
+/// are full is told less often than a run takes.
+const SOON: Duration = Duration::from_millis(1);
 /// How long other runs have to end their step before a suspect is driven,
 const ASIDE: Duration = Duration::from_secs(30);
 /// and how long it is left to other servers when they do not.
@@ -35,6 +38,7 @@ pub(super) async fn dispatch(shared: Arc<Shared>) {
     // Until then, suspects are left to others.
     let mut shunned: Option<Instant> = None;
     let mut aside = CancellationToken::new();
+    let mut pause = POLL;
     loop {
         if doubtful.is_some_and(|since| since.elapsed() > DOUBT) {
             doubtful = None;
@@ -65,6 +69,9 @@ pub(super) async fn dispatch(shared: Arc<Shared>) {
                 }
                 Ok(claimed) => {
                     full = claimed.len() == free;
+                    if !claimed.is_empty() && store.is_shared() {
+                        pause = SOON;
+                    }
                     shared.backlog.store(full, Ordering::Relaxed);
                     for claim in claimed {
                         spawn_drive(&shared, claim, aside.clone());
@@ -82,9 +89,14 @@ pub(super) async fn dispatch(shared: Arc<Shared>) {
         if full && shared.slots.available_permits() > 0 && !shared.stop.is_cancelled() {
             continue;
         }
+        let mut look_again = POLL;
+        if shared.slots.available_permits() > 0 {
+            look_again = pause;
+            pause = (pause * 2).min(POLL);
+        }
         tokio::select! {
             () = store.bell().work() => {}
-            () = tokio::time::sleep(POLL) => {}
+            () = tokio::time::sleep(look_again) => {}
             () = shared.stop.cancelled() => return,
         }
     }

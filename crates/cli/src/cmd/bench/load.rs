@@ -1,5 +1,5 @@
 //! The load: runs of a fixed number of steps, with a model and a tool that cost nothing, so that
-//! what is measured is the record and the runner.
+//! what is measured is the record and the runner. The model may take its time, as real ones do.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,6 +29,20 @@ pub struct Shape {
     pub calls_per_message: usize,
     /// Waits for a signal first, named as the run's input.
     pub waits: bool,
+    /// How long the model takes to answer.
+    pub thinks: Duration,
+}
+
+impl Shape {
+    /// Runs of so many steps, with a model that answers at once.
+    pub fn of(steps: usize, calls_per_message: usize) -> Shape {
+        Shape { steps, calls_per_message, waits: false, thinks: Duration::ZERO }
+    }
+
+    /// A run that waits for a signal, and makes one step after it.
+    pub fn waiting() -> Shape {
+        Shape { waits: true, ..Shape::of(1, 1) }
+    }
 }
 
 #[derive(Debug)]
@@ -132,7 +146,8 @@ impl Load {
     }
 }
 
-async fn create(store: &Store, input: &str) -> anyhow::Result<RunId> {
+/// Creates a run of a load.
+pub async fn create(store: &Store, input: &str) -> anyhow::Result<RunId> {
     let id = clock::new_run_id();
     let created = Created {
         org: "default".to_owned(),
@@ -175,7 +190,10 @@ struct CheapModel {
 impl Model for CheapModel {
     async fn generate(&self, request: Request<'_>) -> Result<Reply, ModelError> {
         let asked = Instant::now();
-        let Shape { steps, calls_per_message, waits } = self.shape;
+        let Shape { steps, calls_per_message, waits, thinks } = self.shape;
+        if !thinks.is_zero() {
+            tokio::time::sleep(thinks).await;
+        }
         let results = request
             .messages
             .iter()

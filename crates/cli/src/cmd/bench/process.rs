@@ -89,6 +89,15 @@ pub fn family_time(pid: i32) -> Option<Duration> {
     Some(processes.sum())
 }
 
+/// The time that processors of this machine had nothing to do, all of them together.
+pub fn machine_idle_time() -> Option<Duration> {
+    let stat = std::fs::read_to_string("/proc/stat").ok()?;
+    let fields: Vec<&str> = stat.lines().next()?.split_whitespace().collect();
+    // With nothing to do, or nothing but waiting for the disk.
+    let ticks: u64 = [4, 5].iter().filter_map(|at| fields.get(*at)?.parse::<u64>().ok()).sum();
+    Some(Duration::from_millis(ticks * 10))
+}
+
 struct Stat {
     parent: String,
     used: Duration,

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::RunsArgs;
 use super::load::{Load, Shape};
-use super::{process, servers};
+use super::{claims, process, servers};
 use crate::Global;
 use crate::outcome::Outcome;
 use crate::output;
@@ -59,7 +59,7 @@ impl Bench {
         let name = if database.is_some() { "postgres" } else { "sqlite" };
         let (single, group) = self.raw_limits(args, database, name).await?;
         for calls_per_message in [5, 1] {
-            let shape = Shape { steps: STEPS, calls_per_message, waits: false };
+            let shape = Shape::of(STEPS, calls_per_message);
             for (clients, limit) in [(1, single.per_second), (64, group.per_second)] {
                 self.steps(args, database, name, shape, clients, limit).await?;
             }
@@ -137,7 +137,8 @@ impl Bench {
 
     /// What each added server brings, until the database has no more to give.
     async fn servers(&mut self, args: &RunsArgs, url: &str, name: &str) -> anyhow::Result<()> {
-        let shape = Shape { steps: STEPS, calls_per_message: 1, waits: false };
+        let thinks = Duration::from_millis(args.model_ms);
+        let shape = Shape { thinks, ..Shape::of(STEPS, 1) };
         let (mut alone, runs) = (None, args.server_runs);
         for count in [1, 2, 4, 8].into_iter().filter(|it| *it <= args.servers) {
             let dir = self.location();
@@ -152,6 +153,9 @@ impl Bench {
             if let Some(busy) = together.database {
                 self.note(format!("{name}: processors that the database used"), busy, "", None)?;
             }
+            if let Some(idle) = together.idle {
+                self.note(format!("{name}: processors that nobody used"), idle, "", None)?;
+            }
         }
         Ok(())
     }
@@ -165,7 +169,7 @@ impl Bench {
     ) -> anyhow::Result<()> {
         let mut rates = Vec::new();
         for steps in [10, 1000] {
-            let shape = Shape { steps, calls_per_message: 1, waits: false };
+            let shape = Shape::of(steps, 1);
             let load = Load::start(self.store(database).await?, shape, 64).await?;
             rates.push(load.steps_per_second(8, args.time()).await?);
             load.stop().await;
@@ -185,7 +189,7 @@ impl Bench {
         name: &str,
         raw: Duration,
     ) -> anyhow::Result<()> {
-        let shape = Shape { steps: 1, calls_per_message: 1, waits: true };
+        let shape = Shape::waiting();
         let load = Load::start(self.store(database).await?, shape, 64).await?;
         let mut latencies = Vec::new();
         for n in 0..300 {
@@ -215,23 +219,29 @@ impl Bench {
         let empty = self.location();
         let before = process::start_and_look(&empty, database).await?;
         let full = self.location();
-        let store = open(&full, database).await?;
-        let shape = Shape { steps: 1, calls_per_message: 1, waits: true };
-        let load = Load::start(store, shape, 64).await?;
-        let claim_before = claim_latency(&load).await?;
+        // One PostgreSQL is one store: there the two cannot be looked at side by side.
+        let calm = match database {
+            Some(_) => Some(claims::latencies([&open(&full, database).await?]).await?),
+            None => None,
+        };
+        let load = Load::start(open(&full, database).await?, Shape::waiting(), 64).await?;
         for n in 0..args.waiting {
             load.create(&format!("wait-{n}")).await?;
         }
         while load.store.queue_depth().await?.0 > 0 {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        let claim_after = claim_latency(&load).await?;
         load.stop().await;
         let after = process::start_and_look(&full, database).await?;
+        let crowded = open(&full, database).await?;
+        let [claim_before, claim_after] = match calm {
+            Some([before]) => [before, claims::latencies([&crowded]).await?[0]],
+            None => claims::latencies([&self.store(None).await?, &crowded]).await?,
+        };
         let n = args.waiting;
         let us = |it: Duration| it.as_secs_f64() * 1e6;
-        self.note(format!("{name}: empty claim, no run waits"), us(claim_before), "us", None)?;
-        self.note(format!("{name}: empty claim, {n} runs wait"), us(claim_after), "us", None)?;
+        self.note(format!("{name}: a claim, no run waits"), us(claim_before), "us", None)?;
+        self.note(format!("{name}: a claim, {n} runs wait"), us(claim_after), "us", None)?;
         self.note(format!("{name}: resident, idle"), before.resident_mb, "MB", None)?;
         self.note(format!("{name}: of it, its own and not the binary"), before.own_mb, "MB", None)?;
         self.note(format!("{name}: resident, {n} runs wait"), after.resident_mb, "MB", None)?;
@@ -274,17 +284,6 @@ impl Bench {
         let dir = self.location();
         open(&dir, database).await
     }
-}
-
-async fn claim_latency(load: &Load) -> anyhow::Result<Duration> {
-    let mut latencies = Vec::new();
-    for _ in 0..200 {
-        let began = Instant::now();
-        load.store.claim(1).await?;
-        latencies.push(began.elapsed());
-    }
-    latencies.sort_unstable();
-    Ok(latencies[latencies.len() / 2])
 }
 
 async fn open(dir: &Path, database: Option<&str>) -> anyhow::Result<Store> {

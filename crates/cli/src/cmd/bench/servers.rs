@@ -27,6 +27,8 @@ pub struct Together {
     pub steps_per_second: f64,
     /// Processors that the database kept busy; `None` where it is not on this machine.
     pub database: Option<f64>,
+    /// Processors of this machine that had nothing to do.
+    pub idle: Option<f64>,
 }
 
 /// `bench drive`: one of the servers, as a process of its own.
@@ -63,17 +65,20 @@ pub async fn together(
         command.args(["--seconds", &time.as_secs_f64().to_string()]);
         command.args(["--runs", &runs.to_string()]);
         command.args(["--calls", &shape.calls_per_message.to_string()]);
+        command.args(["--thinks", &shape.thinks.as_secs_f64().to_string()]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
         servers.push(command.spawn()?);
     }
     // In the middle of it: not while they start, not while they end.
     tokio::time::sleep(time.mul_f64(0.4)).await;
-    let (used, began) = (backend.and_then(process::family_time), Instant::now());
+    let look = || (backend.and_then(process::family_time), process::machine_idle_time());
+    let (before, began) = (look(), Instant::now());
     tokio::time::sleep(time.mul_f64(0.6)).await;
-    let (used_now, took) = (backend.and_then(process::family_time), began.elapsed());
-    let database = used_now
-        .zip(used)
-        .map(|(now, before)| now.saturating_sub(before).as_secs_f64() / took.as_secs_f64());
+    let (now, took) = (look(), began.elapsed());
+    let processors = |now: Option<Duration>, before: Option<Duration>| {
+        Some(now?.saturating_sub(before?).as_secs_f64() / took.as_secs_f64())
+    };
+    let (database, idle) = (processors(now.0, before.0), processors(now.1, before.1));
     let mut steps_per_second = 0.0;
     for server in servers {
         let output = server.wait_with_output().await?;
@@ -81,5 +86,5 @@ pub async fn together(
         let share: Share = serde_json::from_slice(&output.stdout)?;
         steps_per_second += share.steps_per_second;
     }
-    Ok(Together { steps_per_second, database })
+    Ok(Together { steps_per_second, database, idle })
 }
