@@ -4,6 +4,8 @@
 
 #[path = "cli/agentdojo.rs"]
 mod agentdojo;
+#[path = "cli/anchors.rs"]
+mod anchors;
 #[path = "cli/approvals.rs"]
 mod approvals;
 #[path = "cli/audit.rs"]
