@@ -23,6 +23,8 @@ const NEEDS: &[Need] = &[
     Need { package: "faketime", present: || answers("faketime", &["--version"]) },
     // For the proofs; it brings the compiler of what is extracted from them.
     Need { package: "coq", present: || answers("coqc", &["--version"]) },
+    // The solver of `policy prove`.
+    Need { package: "cvc5", present: || answers("cvc5", &["--version"]) },
     // For the tests of the console.
     Need { package: "chromium", present: || answers("chromium", &["--version"]) },
     Need { package: "chromium-driver", present: || answers("chromedriver", &["--version"]) },

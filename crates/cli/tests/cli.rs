@@ -26,6 +26,8 @@ mod memory;
 mod offline;
 #[path = "cli/org.rs"]
 mod org;
+#[path = "cli/proving.rs"]
+mod proving;
 #[path = "cli/rulings.rs"]
 mod rulings;
 #[path = "cli/runs.rs"]
