@@ -10,11 +10,11 @@ use anyhow::{Context, Result};
 
 use crate::keeper::Keeper;
 use crate::process::{command, run};
-use crate::{postgres, setup, tidy};
+use crate::{licences, postgres, setup, tidy};
 
 const FMT: &str = "fmt --all --check";
 const CLIPPY: &str = "clippy --workspace --all-targets -- -D warnings";
-// The tidy rules are one of these tests.
+// The tidy rules and the licences are among these tests.
 const TESTS: &str = "nextest run --workspace";
 const DOC_TESTS: &str = "test --doc --workspace";
 
@@ -38,6 +38,7 @@ pub fn check() -> Result<()> {
     stages.run("formatting", || run(&mut keeper, &mut cargo(FMT)?))?;
     stages.run("clippy", || run(&mut keeper, &mut cargo(CLIPPY)?))?;
     stages.run("tidy", tidy::report)?;
+    stages.run("licences", licences::report)?;
     stages.print();
     Ok(())
 }
