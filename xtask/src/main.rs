@@ -8,11 +8,13 @@ mod keeper;
 mod licences;
 mod postgres;
 mod process;
+mod release;
 mod sbom;
 mod setup;
 mod stages;
 mod tidy;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -25,6 +27,7 @@ cargo xtask <task>
   tidy               the rules about this tree that the compiler cannot hold
   licences           licences, bans and sources of everything that is built, as deny.toml has them
   sbom               what the binary is made of (CycloneDX 1.5), on standard output
+  release DIR        the binary of this commit, its digest and its SBOM
   postgres -- CMD…   run a command beside a temporary PostgreSQL ($CHANCERY_TEST_POSTGRES)
 ";
 
@@ -48,6 +51,7 @@ fn dispatch(words: &[&str]) -> Result<ExitCode> {
         ["tidy"] => tidy::report()?,
         ["licences"] => licences::report()?,
         ["sbom"] => print!("{}", sbom::text()?),
+        ["release", into] => release::release(Path::new(into))?,
         ["postgres", "--", program, rest @ ..] | ["postgres", program, rest @ ..] => {
             return postgres::beside(program, rest);
         }

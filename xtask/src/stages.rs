@@ -71,14 +71,15 @@ fn cargo(words: &str) -> Result<Command> {
     cargo.args(words.split(' ')).current_dir(tidy::root());
     // What an earlier checkout built remembers where that one was.
     cargo.env("INSTA_WORKSPACE_ROOT", tidy::root());
-    if std::env::var_os("CARGO_TARGET_DIR").is_none() {
-        cargo.env("CARGO_TARGET_DIR", target_dir()?);
-    }
+    cargo.env("CARGO_TARGET_DIR", target_dir()?);
     Ok(cargo)
 }
 
 /// Out of the tree, so that a fresh checkout finds what an earlier one built.
-fn target_dir() -> Result<PathBuf> {
+pub fn target_dir() -> Result<PathBuf> {
+    if let Some(asked) = std::env::var_os("CARGO_TARGET_DIR") {
+        return Ok(PathBuf::from(asked));
+    }
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let cache = cache.filter(|path| path.is_absolute());
     let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")));
