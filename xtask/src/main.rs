@@ -1,16 +1,20 @@
 //! The one task runner: `cargo xtask` lists the tasks.
 //!
-//! It depends on `anyhow` alone, so that it is built in seconds and stands apart from what it
-//! builds.
+//! It depends on little, so that it is built in seconds, and stands apart from what it builds.
 
 mod cluster;
+mod graph;
 mod keeper;
+mod licences;
 mod postgres;
 mod process;
+mod release;
+mod sbom;
 mod setup;
 mod stages;
 mod tidy;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -21,6 +25,9 @@ cargo xtask <task>
   test               everything that must pass: formatting, clippy, all tests on both databases
   check              formatting, clippy and tidy: what needs no database
   tidy               the rules about this tree that the compiler cannot hold
+  licences           licences, bans and sources of everything that is built, as deny.toml has them
+  sbom               what the binary is made of (CycloneDX 1.5), on standard output
+  release DIR        the binary of this commit, its digest and its SBOM
   postgres -- CMD…   run a command beside a temporary PostgreSQL ($CHANCERY_TEST_POSTGRES)
 ";
 
@@ -42,6 +49,9 @@ fn dispatch(words: &[&str]) -> Result<ExitCode> {
         ["test"] => stages::test()?,
         ["check"] => stages::check()?,
         ["tidy"] => tidy::report()?,
+        ["licences"] => licences::report()?,
+        ["sbom"] => print!("{}", sbom::text()?),
+        ["release", into] => release::release(Path::new(into))?,
         ["postgres", "--", program, rest @ ..] | ["postgres", program, rest @ ..] => {
             return postgres::beside(program, rest);
         }

@@ -17,10 +17,14 @@ struct Need {
 const NEEDS: &[Need] = &[
     Need { package: "git", present: || answers("git", &["--version"]) },
     Need { package: "postgresql", present: || cluster::programs().is_some() },
+    // For the test that checks a signed anchor as a stranger would.
+    Need { package: "openssl", present: || answers("openssl", &["version"]) },
     // For the tests that set a server's clock back.
     Need { package: "faketime", present: || answers("faketime", &["--version"]) },
     // For the proofs; it brings the compiler of what is extracted from them.
     Need { package: "coq", present: || answers("coqc", &["--version"]) },
+    // The solver of `policy prove`.
+    Need { package: "cvc5", present: || answers("cvc5", &["--version"]) },
     // For the tests of the console.
     Need { package: "chromium", present: || answers("chromium", &["--version"]) },
     Need { package: "chromium-driver", present: || answers("chromedriver", &["--version"]) },

@@ -10,11 +10,11 @@ use anyhow::{Context, Result};
 
 use crate::keeper::Keeper;
 use crate::process::{command, run};
-use crate::{postgres, setup, tidy};
+use crate::{licences, postgres, setup, tidy};
 
 const FMT: &str = "fmt --all --check";
 const CLIPPY: &str = "clippy --workspace --all-targets -- -D warnings";
-// The tidy rules are one of these tests.
+// The tidy rules and the licences are among these tests.
 const TESTS: &str = "nextest run --workspace";
 const DOC_TESTS: &str = "test --doc --workspace";
 
@@ -38,6 +38,7 @@ pub fn check() -> Result<()> {
     stages.run("formatting", || run(&mut keeper, &mut cargo(FMT)?))?;
     stages.run("clippy", || run(&mut keeper, &mut cargo(CLIPPY)?))?;
     stages.run("tidy", tidy::report)?;
+    stages.run("licences", licences::report)?;
     stages.print();
     Ok(())
 }
@@ -70,14 +71,15 @@ fn cargo(words: &str) -> Result<Command> {
     cargo.args(words.split(' ')).current_dir(tidy::root());
     // What an earlier checkout built remembers where that one was.
     cargo.env("INSTA_WORKSPACE_ROOT", tidy::root());
-    if std::env::var_os("CARGO_TARGET_DIR").is_none() {
-        cargo.env("CARGO_TARGET_DIR", target_dir()?);
-    }
+    cargo.env("CARGO_TARGET_DIR", target_dir()?);
     Ok(cargo)
 }
 
 /// Out of the tree, so that a fresh checkout finds what an earlier one built.
-fn target_dir() -> Result<PathBuf> {
+pub fn target_dir() -> Result<PathBuf> {
+    if let Some(asked) = std::env::var_os("CARGO_TARGET_DIR") {
+        return Ok(PathBuf::from(asked));
+    }
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let cache = cache.filter(|path| path.is_absolute());
     let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")));

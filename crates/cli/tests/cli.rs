@@ -4,6 +4,8 @@
 
 #[path = "cli/agentdojo.rs"]
 mod agentdojo;
+#[path = "cli/anchors.rs"]
+mod anchors;
 #[path = "cli/approvals.rs"]
 mod approvals;
 #[path = "cli/audit.rs"]
@@ -24,6 +26,8 @@ mod memory;
 mod offline;
 #[path = "cli/org.rs"]
 mod org;
+#[path = "cli/proving.rs"]
+mod proving;
 #[path = "cli/rulings.rs"]
 mod rulings;
 #[path = "cli/runs.rs"]

@@ -40,6 +40,7 @@ targets! {
     anthropic: runtime::anthropic,
     arguments: runtime::arguments,
     audit_entry: store::audit_entry,
+    audit_export: store::audit_export,
     audit_hash: store::audit_hash,
     canonical: runtime::canonical,
     command: server::command,

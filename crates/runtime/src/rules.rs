@@ -13,6 +13,7 @@ mod literals;
 mod load;
 mod named;
 mod number;
+pub mod prove;
 mod reads;
 mod schema;
 mod shape;

@@ -294,14 +294,7 @@ impl Tools {
         let Some(registered) = self.get(&call.tool) else {
             return Fitness::UnknownTool;
         };
-        match registered.arguments.iter_errors(&call.arguments).next() {
-            None => Fitness::Fits,
-            Some(error) => {
-                let at = error.instance_path().to_string();
-                let at = if at.is_empty() { "the arguments".to_owned() } else { format!("`{at}`") };
-                Fitness::BadArguments(format!("{at}: {error}"))
-            }
-        }
+        fitness(&registered.arguments, &call.arguments)
     }
 
     /// The only door to a tool. The caller has made the start durable.
@@ -314,6 +307,25 @@ impl Tools {
                 format!("there is no tool `{}` any more", permit.call().tool),
             )),
         }
+    }
+}
+
+fn fitness(schema: &jsonschema::Validator, arguments: &Value) -> Fitness {
+    match schema.iter_errors(arguments).next() {
+        None => Fitness::Fits,
+        Some(error) => {
+            let at = error.instance_path().to_string();
+            let at = if at.is_empty() { "the arguments".to_owned() } else { format!("`{at}`") };
+            Fitness::BadArguments(format!("{at}: {error}"))
+        }
+    }
+}
+
+/// Whether arguments fit a tool's schema, for a tool that is not there to be asked.
+pub fn fits(parameters: &Value, arguments: &Value) -> Fitness {
+    match jsonschema::validator_for(parameters) {
+        Ok(schema) => fitness(&schema, arguments),
+        Err(error) => Fitness::BadArguments(error.to_string()),
     }
 }
 

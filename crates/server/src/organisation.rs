@@ -13,6 +13,7 @@ mod known;
 mod mail;
 pub mod mistake;
 mod policy;
+pub mod reach;
 mod read;
 pub mod reload;
 mod roles;

@@ -3,6 +3,7 @@
 //! if somebody does, [`Store::audit_verify`] shows where.
 
 mod chain;
+mod export;
 #[cfg(feature = "fuzz")]
 pub(crate) mod fuzz;
 mod verify;
@@ -14,6 +15,7 @@ use jiff::Timestamp;
 
 pub(crate) use chain::{Draft, Row};
 pub use chain::{Hash, Head, hex, unhex};
+pub use export::{ExportCheck, ExportError, Exported};
 pub use verify::{Bad, Verification, Why};
 
 use crate::projection::storable;

@@ -2,4 +2,4 @@
 //! where something does not hold that must. Only built with the feature `fuzz`.
 
 pub use crate::archive::fuzz::copy;
-pub use crate::audit::fuzz::{audit_entry, audit_hash};
+pub use crate::audit::fuzz::{audit_entry, audit_export, audit_hash};

@@ -1,12 +1,22 @@
 //! `audit`: look at it, carry it away, check it.
 
-use std::path::Path;
+mod key;
+mod offline;
+mod read;
+mod signed;
+
+use std::path::PathBuf;
 
 use anyhow::Context as _;
-use chancery_api::audit::{Anchor, Entry, Verified};
+use chancery_api::audit::{Entry, Verified};
 use chancery_api::client::Client;
+use chancery_runtime::clock;
+use chancery_store::audit::{Head, hex};
 use clap::Subcommand;
 
+use self::key::Signer;
+use self::read::Anchors;
+use self::signed::SignedAnchor;
 use crate::Global;
 use crate::outcome::{Misused, Outcome};
 use crate::output::{self, short};
@@ -56,38 +66,76 @@ pub enum Command {
         /// What `audit anchor` printed: a file with it, or SEQ:HASH
         #[arg(long, value_name = "FILE|SEQ:HASH")]
         anchor: Option<String>,
+        /// The public key that the anchors must be signed with; no server is asked
+        #[arg(long, value_name = "FILE", requires = "anchor")]
+        key: Option<PathBuf>,
+        /// What `audit export` printed, `-` for standard input; no server is asked
+        #[arg(long, value_name = "FILE")]
+        export: Option<PathBuf>,
     },
     /// Where the chain ends, to be kept elsewhere
-    Anchor,
+    Anchor {
+        /// Sign it with this private key (`audit key new`)
+        #[arg(long, value_name = "FILE")]
+        sign: Option<PathBuf>,
+    },
+    /// Keys that sign anchors
+    #[command(subcommand)]
+    Key(key::Command),
 }
 
 pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
-    // What was misused on the command line needs no server to say so.
-    let anchor = match &command {
-        Command::Verify { anchor: Some(given) } => Some(read_anchor(given)?),
-        _ => None,
-    };
-    let client = client(global)?;
     match command {
-        Command::Ls { which, limit } => list(global, &client, which, limit).await,
-        Command::Export { which } => export(&client, which).await,
-        Command::Verify { .. } => {
-            let verified = client.audit_verify(anchor.as_deref()).await?;
-            told(global, &verified, anchor.as_deref())?;
-            Ok(if verified.ok { Outcome::Done } else { Outcome::Failed })
+        Command::Ls { which, limit } => list(global, &client(global)?, which, limit).await,
+        Command::Export { which } => export(&client(global)?, which).await,
+        Command::Verify { anchor, key: None, export: None } => {
+            // What was misused on the command line needs no server to say so.
+            let anchor = anchor.as_deref().map(latest).transpose()?;
+            verify(global, &client(global)?, anchor).await
         }
-        Command::Anchor => {
-            let anchor = client.audit_anchor().await?;
-            if global.json {
-                output::json(&anchor)?;
-            } else {
-                let at = anchor.at.map(|it| it.to_string()).unwrap_or_default();
-                let line = format!("{}:{} {at}", anchor.seq, anchor.hash);
-                output::line(format_args!("{}", line.trim_end()))?;
-            }
-            Ok(Outcome::Done)
+        Command::Verify { anchor, key, export } => {
+            offline::verify(global, anchor.as_deref(), key.as_deref(), export.as_deref())
+        }
+        Command::Anchor { sign } => take_anchor(global, sign).await,
+        Command::Key(command) => key::run(global, command),
+    }
+}
+
+async fn verify(global: &Global, client: &Client, anchor: Option<Head>) -> anyhow::Result<Outcome> {
+    let given = anchor.map(|it| format!("{}:{}", it.seq, hex(&it.hash)));
+    let verified = client.audit_verify(given.as_deref()).await?;
+    told(global, &verified, anchor)?;
+    Ok(if verified.ok { Outcome::Done } else { Outcome::Failed })
+}
+
+/// The one that an unsigned check is held against.
+fn latest(given: &str) -> anyhow::Result<Head> {
+    match read::anchors(given)? {
+        Anchors::Plain(head) => Ok(head),
+        Anchors::Signed(anchors) => {
+            output::note(format_args!(
+                "Its signature was not looked at: name the public key with `--key`."
+            ));
+            let last = anchors.iter().filter_map(|it| it.said.head()).max_by_key(|it| it.seq);
+            last.ok_or_else(|| Misused(format!("`{given}` holds no anchor")).into())
         }
     }
+}
+
+async fn take_anchor(global: &Global, sign: Option<PathBuf>) -> anyhow::Result<Outcome> {
+    let signer = sign.as_deref().map(Signer::read).transpose()?;
+    let anchor = client(global)?.audit_anchor().await?;
+    if let Some(signer) = signer {
+        let signed = SignedAnchor::new(anchor, &signer, clock::now())?;
+        output::line(format_args!("{}", signed.line()?))?;
+    } else if global.json {
+        output::json(&anchor)?;
+    } else {
+        let at = anchor.at.map(|it| it.to_string()).unwrap_or_default();
+        let line = format!("{}:{} {at}", anchor.seq, anchor.hash);
+        output::line(format_args!("{}", line.trim_end()))?;
+    }
+    Ok(Outcome::Done)
 }
 
 async fn list(
@@ -135,7 +183,7 @@ async fn export(client: &Client, which: Which) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn told(global: &Global, verified: &Verified, anchor: Option<&str>) -> anyhow::Result<()> {
+fn told(global: &Global, verified: &Verified, anchor: Option<Head>) -> anyhow::Result<()> {
     if global.json {
         return output::json(verified);
     }
@@ -147,12 +195,12 @@ fn told(global: &Global, verified: &Verified, anchor: Option<&str>) -> anyhow::R
         return output::line(format_args!("{}", output::visible(why)));
     }
     output::line(format_args!("{count} entries{span}   chain ok   head {head}"))?;
-    match anchor.and_then(|it| it.split_once(':')) {
+    match anchor {
         None => output::line(format_args!(
             "Shows edits, insertions and deletions inside the log. \
              Cannot show a cut-off tail: compare the head with your anchor."
         )),
-        Some((seq, _)) => output::line(format_args!(
+        Some(Head { seq, .. }) => output::line(format_args!(
             "The anchor holds: up to entry {seq} nothing was changed, cut off or written anew. \
              Cannot show a tail cut off after it: take a new anchor."
         )),
@@ -175,31 +223,6 @@ impl Which {
         .filter_map(|(name, given)| given.map(|it| (name, it)))
         .collect()
     }
-}
-
-/// An anchor as it was given, or the last one in a file, as `audit anchor` printed it.
-fn read_anchor(given: &str) -> anyhow::Result<String> {
-    if let Some(anchor) = anchor(given) {
-        return Ok(anchor);
-    }
-    if !Path::new(given).exists() {
-        return Err(Misused(format!("`{given}` is neither a file nor of the form SEQ:HASH")).into());
-    }
-    let text = std::fs::read_to_string(given).with_context(|| format!("cannot read `{given}`"))?;
-    if let Ok(Anchor { seq, hash, .. }) = serde_json::from_str(&text) {
-        return anchor(&format!("{seq}:{hash}")).context("that is no anchor");
-    }
-    let last = text.lines().rev().find(|it| !it.trim().is_empty());
-    let word = last.and_then(|it| it.split_whitespace().next());
-    word.and_then(anchor)
-        .ok_or_else(|| Misused(format!("the last line of `{given}` is no anchor")).into())
-}
-
-fn anchor(given: &str) -> Option<String> {
-    let (seq, hash) = given.split_once(':')?;
-    let seq: u64 = seq.parse().ok()?;
-    let is_hash = hash.len() == 64 && hash.bytes().all(|it| it.is_ascii_hexdigit());
-    is_hash.then(|| format!("{seq}:{}", hash.to_lowercase()))
 }
 
 /// `10482` as `10 482`.

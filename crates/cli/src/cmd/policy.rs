@@ -3,6 +3,7 @@
 mod diff;
 mod expect;
 mod matrix;
+mod prove;
 
 use chancery_api::permission::Authorize;
 use clap::Subcommand;
@@ -41,6 +42,8 @@ pub enum Command {
     },
     /// What would have been ruled otherwise on past calls, had these files been in force
     Diff(diff::Args),
+    /// Whether these files allow anything that others did not, over every call that could be made
+    Prove(prove::Args),
     /// Checks a file of expectations: a YAML list of {agent, tool, args?, user?, expect}
     Test(expect::Args),
 }
@@ -67,6 +70,7 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
         }
         Command::Matrix { which } => matrix::print(global, which).await,
         Command::Diff(args) => diff::run(global, args).await,
+        Command::Prove(args) => prove::run(global, args).await,
         Command::Test(args) => expect::run(global, args).await,
     }
 }

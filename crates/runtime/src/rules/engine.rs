@@ -8,6 +8,7 @@ use cedar_policy::{Context, Entities, Policy, Request, RestrictedExpression};
 use cedar_policy_core::ast;
 use cedar_policy_core::evaluator::Evaluator;
 use cedar_policy_core::extensions::Extensions;
+use serde_json::Value;
 
 pub(super) use cedar_policy_core::ast::Value as Cedar;
 
@@ -61,6 +62,44 @@ impl Condition {
 
     pub fn policy(&self) -> &Policy {
         &self.policy
+    }
+
+    /// The same, in Cedar's own words.
+    pub fn text(&self) -> String {
+        self.expression.to_string()
+    }
+}
+
+/// A value as a rule would write it.
+pub(super) fn written(value: &Cedar) -> String {
+    ast::Expr::from(value.clone()).to_string()
+}
+
+/// What a context holds, as JSON; what is neither text nor number is the text that it is made of.
+pub(super) fn shown(context: &Context) -> Value {
+    match context.as_ref() {
+        ast::Context::Value(fields) => {
+            Value::Object(fields.iter().map(|(name, it)| (name.to_string(), plain(it))).collect())
+        }
+        ast::Context::RestrictedResidual(_) => Value::Null,
+    }
+}
+
+fn plain(value: &Cedar) -> Value {
+    match value.value_kind() {
+        ast::ValueKind::Lit(ast::Literal::Bool(it)) => (*it).into(),
+        ast::ValueKind::Lit(ast::Literal::Long(it)) => (*it).into(),
+        ast::ValueKind::Lit(ast::Literal::String(it)) => it.as_str().into(),
+        ast::ValueKind::Lit(it @ ast::Literal::EntityUID(_)) => it.to_string().into(),
+        ast::ValueKind::Set(items) => items.iter().map(plain).collect(),
+        ast::ValueKind::Record(fields) => {
+            Value::Object(fields.iter().map(|(name, it)| (name.to_string(), plain(it))).collect())
+        }
+        ast::ValueKind::ExtensionValue(_) => {
+            // `decimal("1.5")`
+            let text = written(value);
+            text.split('"').nth(1).unwrap_or_default().into()
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::chain::{Draft, Head, follow, hex, unhex};
+use super::export::ExportCheck;
 
 /// Whatever an entry quotes, it is kept, read back as it was, and followed by its hash.
 pub fn audit_entry(data: &[u8]) {
@@ -30,4 +31,22 @@ pub fn audit_hash(data: &[u8]) {
     if let Some(hash) = unhex(text) {
         assert_eq!(hex(&hash), text);
     }
+}
+
+/// What holds of an export is a chain: every line that is taken follows from the one before, and
+/// one that is left out or said twice is not taken.
+pub fn audit_export(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Ok(mut check) = ExportCheck::new([]) else { panic!("nothing contradicts itself") };
+    let mut hash = Head::NONE.hash;
+    for line in text.lines() {
+        if check.line(line).is_err() {
+            break;
+        }
+        let Some((_, entry)) = line.split_once("\"entry\":") else { panic!("{line}") };
+        let Some(entry) = entry.strip_suffix('}') else { panic!("{line}") };
+        hash = follow(&hash, entry);
+        assert!(check.clone().line(line).is_err(), "{line}");
+    }
+    assert_eq!(check.end().map(|it| it.head.hash), Ok(hash));
 }
