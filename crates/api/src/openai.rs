@@ -49,9 +49,10 @@ pub struct ChatRequest {
     pub stream_options: Option<StreamOptions>,
     pub metadata: Option<Metadata>,
     pub n: Option<u64>,
-    pub tools: Option<Vec<Value>>,
-    /// What `tools` was called before.
-    pub functions: Option<Vec<Value>>,
+    /// Whether one of the tools that come with it must be called.
+    pub tool_choice: Option<Value>,
+    /// What `tool_choice` was called before.
+    pub function_call: Option<Value>,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]

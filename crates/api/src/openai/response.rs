@@ -13,7 +13,7 @@ pub struct ResponseRequest {
     /// The same thread goes on.
     pub previous_response_id: Option<String>,
     pub metadata: Option<Metadata>,
-    pub tools: Option<Vec<Value>>,
+    pub tool_choice: Option<Value>,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]

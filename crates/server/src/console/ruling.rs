@@ -86,6 +86,57 @@ const SENTENCES: &[(&str, &str)] = &[
     ),
     ("`{}` may not write to `{}`: it writes to {}", "`{1}` 不可写信给 `{2}`：它可写给 {3}"),
     ("there is no agent `{}` at work", "没有在岗的智能体 `{1}`"),
+    (
+        "role `{}` may not write to branch `{}`: it may to {}",
+        "角色 `{1}` 不可写入分支 `{2}`：可写入 {3}",
+    ),
+    ("the rule could not be evaluated: {}", "规则无法求值：{1}"),
+    ("the rules cannot read the arguments of `{}`: {}", "规则无法读取 `{1}` 的参数：{2}"),
+    ("agent `{}` is not active", "智能体 `{1}` 未启用"),
+    ("there is no mail type `{}`: there are {}", "没有邮件类型 `{1}`：现有 {2}"),
+    ("`{}` may not send `{}`", "`{1}` 不可发送 `{2}`"),
+    ("`{}` may not be sent to `{}`: only {}", "`{1}` 不可发给 `{2}`：只可发 {3}"),
+    (
+        "`{}` goes up the chain of command, not to `{}`",
+        "`{1}` 只能沿指挥链向上发送，不能发给 `{2}`",
+    ),
+    (
+        "`{}` goes down the chain of command, not to `{}`",
+        "`{1}` 只能沿指挥链向下发送，不能发给 `{2}`",
+    ),
+    ("`{}` goes across the chain of command, not to `{}`", "`{1}` 只能平级发送，不能发给 `{2}`"),
+    (
+        "a contract goes to a direct report alone, and `{}` does not report to `{}`",
+        "合同只能发给直接下属，而 `{1}` 的上级不是 `{2}`",
+    ),
+    ("there is no contract `{}` of yours", "你没有合同 `{1}`"),
+    (
+        "writing to `{}` needs an active contract that allows it across departments",
+        "写信给 `{1}` 需要一份允许跨部门的有效合同",
+    ),
+    (
+        "attachment `{}` is outside of what role `{}` may read",
+        "附件 `{1}` 超出角色 `{2}` 可读取的范围",
+    ),
+    ("`{}` is empty", "`{1}` 为空"),
+    ("`{}` has at most {} characters", "`{1}` 最多 {2} 个字符"),
+    ("`{}` is one line, without control characters", "`{1}` 须为一行，且不含控制字符"),
+    ("`{}` has a NUL character", "`{1}` 含有 NUL 字符"),
+    ("`{}` has control characters", "`{1}` 含有控制字符"),
+    ("`{}` is a text", "`{1}` 须为文本"),
+    ("`{}` is true or false", "`{1}` 须为 true 或 false"),
+    ("`{}` is a text, or at most {} of them", "`{1}` 须为文本，或最多 {2} 条文本"),
+    ("`{}` is a time (RFC 3339) or a date", "`{1}` 须为时间（RFC 3339）或日期"),
+    ("there are at most {} attachments", "最多 {1} 个附件"),
+    ("an attachment's path is empty or too long", "附件路径为空或过长"),
+    ("an attachment's description is too long", "附件说明过长"),
+    ("there is no mail `{}` of yours to reply to", "没有可供你回复的邮件 `{1}`"),
+    ("mail of type `{}` has no field `{}`", "`{1}` 类型的邮件没有字段 `{2}`"),
+    ("the fields have at most {} bytes together", "各字段合计最多 {1} 字节"),
+    ("`{}`: `{}` is not a path", "`{1}`：`{2}` 不是路径"),
+    ("`{}`: `{}` is not a path beneath the workspace", "`{1}`：`{2}` 不是工作区内的路径"),
+    ("`{}`: `{}` is all of the workspace", "`{1}`：`{2}` 是整个工作区"),
+    ("`{}`: `{}` is the place of role `{}`", "`{1}`：`{2}` 是角色 `{3}` 的位置"),
 ];
 
 /// A recorded sentence as the reader reads it.
@@ -212,6 +263,118 @@ tools: {note: allow, burn: require_approval, pay: require_human, wire: deny}
         for detail in &seen {
             assert!(is_chinese(&sentence(detail, &ZH)), "{detail}");
             assert_eq!(sentence(detail, &EN), *detail);
+        }
+    }
+
+    /// Where sentences are made that people read: the text of the files themselves, so that one
+    /// which is added there is missed here.
+    const SOURCES: &[&str] = &[
+        include_str!("../../../domain/src/policy/explain.rs"),
+        include_str!("../../../domain/src/policy/file_scope.rs"),
+        include_str!("../../../domain/src/policy/branch.rs"),
+        include_str!("../../../domain/src/policy/limits.rs"),
+        include_str!("../../../domain/src/mail.rs"),
+        include_str!("../../../domain/src/contract/terms.rs"),
+    ];
+    /// Names of rules, and what is a part of sentences that are tried whole elsewhere.
+    const NO_SENTENCES: &[&str] = &[
+        "{rule} ({place})",
+        " ({it})",
+        "of the run's delegation",
+        "of user `{user}`",
+        "someone must approve it",
+        "a person must approve it",
+        "attachment {}",
+        "is not a path",
+        "is not a path beneath the workspace",
+        "is all of the workspace",
+        "is the place of role `{}`",
+    ];
+
+    /// The texts in a file's code, without its comments and tests.
+    fn texts(source: &str) -> Vec<String> {
+        let code = source.split("#[cfg(test)]").next().unwrap();
+        let mut texts = Vec::new();
+        for line in code.lines().filter(|it| !it.trim_start().starts_with("//")) {
+            // No text of these files goes over a line, or has a quotation mark in it.
+            texts.extend(line.split('"').skip(1).step_by(2).map(str::to_owned));
+        }
+        let says = |it: &String| it.contains(' ') && it.contains(char::is_alphabetic);
+        texts.retain(|it| says(it) && !NO_SENTENCES.contains(&&**it));
+        texts
+    }
+
+    /// A sentence with its gaps filled in the ways that they may be.
+    fn told(text: &str) -> Vec<String> {
+        let words = |name: &str| -> &'static [&'static str] {
+            match name {
+                "whose" => &["of the run's delegation", "of user `lin`"],
+                "does" => &["read", "write"],
+                "what" => &["tokens", "steps"],
+                "goes" => &["up", "down", "across"],
+                "risk" => &["low", "medium", "high"],
+                "why" => &["is not a path", "is all of the workspace"],
+                // What has no name in it is a name, a risk or a ruling.
+                "" if text.ends_with("{} risk") => &["low", "medium", "high"],
+                "" if text.ends_with(": {}") => {
+                    &["allowed", "someone must approve it", "a person must approve it", "denied"]
+                }
+                _ => &["name"],
+            }
+        };
+        let mut told = vec![String::new()];
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once('{') {
+            let (name, after) = after.split_once('}').unwrap();
+            let fill = |it: String| -> Vec<String> {
+                words(name).iter().map(|word| format!("{it}{before}{word}")).collect()
+            };
+            told = told.into_iter().flat_map(fill).collect();
+            rest = after;
+        }
+        told.iter().map(|it| format!("{it}{rest}")).collect()
+    }
+
+    #[test]
+    fn no_sentence_that_is_written_anywhere_is_left_in_english() {
+        let mut count = 0;
+        for text in SOURCES.iter().flat_map(|it| texts(it)) {
+            for sentence in told(&text) {
+                let read = super::sentence(&sentence, &ZH);
+                assert!(is_chinese(&read), "`{text}` has no Chinese: {sentence}");
+                count += 1;
+            }
+        }
+        assert!(count > 60, "{count}");
+        for part in &NO_SENTENCES[7..] {
+            let whole = format!("`workspace_scope`: `x` {}", part.replace("{}", "worker"));
+            assert!(is_chinese(&sentence(&whole, &ZH)), "{whole}");
+        }
+    }
+
+    #[test]
+    fn what_other_layers_and_rules_say_has_its_chinese() {
+        use chancery_domain::escalation::Refusal;
+        use chancery_domain::id::GroupId;
+        let group = || GroupId::from("grp_x");
+        let depth = [
+            Refusal::UnknownGroup(group()),
+            Refusal::NobodyAtWork(group()),
+            Refusal::AboveAlready(group()),
+            Refusal::TooDeep(5),
+        ]
+        .map(|it| it.reason().detail);
+        let said = [
+            "`pay` is not what it was when this was granted",
+            "the rule `no-evil` forbids it",
+            "the rule `no-evil` wants it asked",
+            "the rule names a tool that is not there yet, and so cannot be checked",
+            "the rule could not be evaluated: it divides by `0`",
+            "the rules cannot read the arguments of `pay`: too deep",
+            "attachment `a.md` is outside of what role `worker` may read",
+        ];
+        for detail in depth.iter().map(String::as_str).chain(said) {
+            assert!(is_chinese(&sentence(detail, &ZH)), "{detail}");
         }
     }
 

@@ -55,7 +55,7 @@ fn detail(problem: Problem) -> ErrorDetail {
     let (code, param) = match &*problem.code {
         "unauthenticated" => ("invalid_api_key", None),
         "model_not_found" => ("model_not_found", Some("model")),
-        "unsupported_tools" => ("unsupported_parameter", Some("tools")),
+        "unsupported_choice" => ("unsupported_parameter", Some("tool_choice")),
         "unsupported_n" => ("unsupported_parameter", Some("n")),
         code => (code, None),
     };

@@ -404,7 +404,11 @@ async fn what_cannot_be_read_is_refused_in_openais_form_and_makes_no_run() {
             "unsupported_parameter",
         ),
         (
-            json!({"model": "agent/pa", "messages": message(json!("x")), "tools": [{}]}),
+            json!({"model": "agent/pa", "messages": message(json!("x")), "tools": [{}], "tool_choice": "required"}),
+            "unsupported_parameter",
+        ),
+        (
+            json!({"model": "agent/pa", "messages": message(json!("x")), "function_call": {"name": "f"}}),
             "unsupported_parameter",
         ),
     ] {
@@ -428,7 +432,9 @@ async fn what_cannot_be_read_is_refused_in_openais_form_and_makes_no_run() {
     // What clients send beside all this is none of ours.
     let mut body = in_thread("hello", "t");
     body["temperature"] = json!(0.3);
-    body["tools"] = json!([]);
+    // Chat programs offer tools of their own with every message; an agent calls its own alone.
+    body["tools"] = json!([{"type": "function", "function": {"name": "pay", "parameters": {}}}]);
+    body["tool_choice"] = json!("auto");
     body["messages"] = json!([{"role": "system", "content": [{"type": "input_audio"}]},
         {"role": "user", "content": [{"type": "text", "text": "hello"}]}]);
     assert_eq!(content(&lin.complete(&body).await), "done");

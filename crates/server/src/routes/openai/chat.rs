@@ -11,6 +11,7 @@ use chancery_api::openai::{
 };
 use chancery_domain::event::Usage;
 use chancery_runtime::clock;
+use serde_json::Value;
 
 use super::follow::End;
 use super::telling::{self, Teller, Told};
@@ -56,12 +57,9 @@ pub async fn create(
     heading.completion(telling::whole(turn).await?).map(|it| Json(it).into_response())
 }
 
-/// What cannot be met is refused, not passed over: the tools are the organisation's.
+/// What cannot be met is refused, not passed over.
 fn check_supported(body: &ChatRequest) -> Result<()> {
-    let offered = |it: &Option<Vec<_>>| it.as_ref().is_some_and(|it| !it.is_empty());
-    if offered(&body.tools) || offered(&body.functions) {
-        return Err(no_tools());
-    }
+    check_choice(body.tool_choice.as_ref().or(body.function_call.as_ref()))?;
     if body.n.is_some_and(|it| it != 1) {
         let detail = "`n` is 1: a run has one answer".to_owned();
         return Err(ApiError::BadRequest { code: "unsupported_n", detail });
@@ -69,9 +67,18 @@ fn check_supported(body: &ChatRequest) -> Result<()> {
     Ok(())
 }
 
-pub fn no_tools() -> ApiError {
-    let detail = "an agent has the tools that its organisation gives it: send no `tools`";
-    ApiError::BadRequest { code: "unsupported_tools", detail: detail.to_owned() }
+/// The tools are the organisation's. A client's own may be offered, as chat programs do with every
+/// message; a model need not call them, and an agent does not. Nobody can make it.
+pub fn check_choice(choice: Option<&Value>) -> Result<()> {
+    match choice.and_then(Value::as_str) {
+        _ if choice.is_none_or(Value::is_null) => Ok(()),
+        Some("auto" | "none") => Ok(()),
+        _ => {
+            let detail =
+                "an agent has the tools that its organisation gives it, and calls no other";
+            Err(ApiError::BadRequest { code: "unsupported_choice", detail: detail.to_owned() })
+        }
+    }
 }
 
 fn last_heard(messages: &[ChatMessage]) -> String {

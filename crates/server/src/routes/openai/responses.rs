@@ -41,9 +41,7 @@ pub async fn create(
     Body(body): Body<ResponseRequest>,
 ) -> Result<Answer> {
     let to = models::addressee(&app, &caller, &body.model)?;
-    if body.tools.as_ref().is_some_and(|it| !it.is_empty()) {
-        return Err(chat::no_tools());
-    }
+    chat::check_choice(body.tool_choice.as_ref())?;
     let previous = body.previous_response_id.as_deref();
     let thread = thread_of(&app, &caller, &headers, &to, &body).await?;
     let said = Said::of(&body.input)?;

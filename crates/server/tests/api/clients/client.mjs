@@ -20,8 +20,10 @@ await assert.rejects(stranger.models.list(), OpenAI.AuthenticationError);
 const unknown = client.chat.completions.create({ model: 'agent/nobody', messages: messages('x') });
 await assert.rejects(unknown, (it) => it instanceof OpenAI.NotFoundError && it.code === 'model_not_found');
 const tools = [{ type: 'function', function: { name: 'f', parameters: {} } }];
-const offered = client.chat.completions.create({ model: 'agent/pa', messages: messages('x'), tools });
-await assert.rejects(offered, (it) => it instanceof OpenAI.BadRequestError && it.param === 'tools');
+const offered = await client.chat.completions.create({ model: 'agent/pa', messages: messages('x'), tools });
+assert.equal(offered.choices[0].message.tool_calls, undefined);
+const made = client.chat.completions.create({ model: 'agent/pa', messages: messages('x'), tools, tool_choice: 'required' });
+await assert.rejects(made, (it) => it instanceof OpenAI.BadRequestError && it.param === 'tool_choice');
 const failing = client.chat.completions.create({ model: 'agent/pa', messages: messages('fail') });
 await assert.rejects(failing, (it) => it instanceof OpenAI.InternalServerError && it.code === 'run_failed');
 
