@@ -12,6 +12,8 @@ mod approvals;
 mod audit;
 #[path = "cli/bank.rs"]
 mod bank;
+#[path = "cli/bench.rs"]
+mod bench;
 #[path = "cli/harness.rs"]
 mod harness;
 #[path = "cli/isolation.rs"]

@@ -2,6 +2,7 @@
 //! nothing of ours around it. What `chancery bench` measures our own figures against, in the
 //! same run.
 
+pub mod fill;
 mod postgres;
 mod sqlite;
 

@@ -8,11 +8,14 @@ mod doors;
 mod load;
 mod mail;
 mod memory;
+mod peer;
 mod process;
 mod runs;
+mod scale;
 mod servers;
 mod spawn;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Subcommand;
@@ -24,6 +27,10 @@ use crate::outcome::Outcome;
 pub enum Command {
     /// Durable steps, resume latency, memory, start-up
     Runs(RunsArgs),
+    /// The work of the peers in `bench/run`, and the raw limits beside it
+    Peer(peer::PeerArgs),
+    /// How throughput and cost grow with runs, with waiting runs, with workers and servers
+    Scale(scale::ScaleArgs),
     /// What recorded attacks come to at the gate, and what the tasks that they were made on
     #[command(name = "agentdojo")]
     AgentDojo(agentdojo::AgentDojoArgs),
@@ -85,6 +92,8 @@ impl RunsArgs {
 pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
     match command {
         Command::Runs(args) => runs::run(global, &args).await,
+        Command::Peer(args) => peer::run(global, &args).await,
+        Command::Scale(args) => scale::run(global, &args).await,
         Command::AgentDojo(args) => agentdojo::run(global, &args),
         Command::Authority(args) => authority::run(global, &args).await,
         Command::Memory(args) => memory::run(global, &args).await,
@@ -97,4 +106,15 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
             servers::drive(global, Duration::from_secs_f64(seconds), shape, runs).await
         }
     }
+}
+
+/// A folder to measure in, which is removed afterwards: one of nobody's, or one that is named and
+/// empty.
+fn own_folder(global: &Global) -> anyhow::Result<PathBuf> {
+    let dir = std::env::temp_dir().join(format!("chancery-bench-{}", std::process::id()));
+    let dir = global.data.clone().unwrap_or(dir);
+    std::fs::create_dir_all(&dir)?;
+    let is_empty = std::fs::read_dir(&dir)?.next().is_none();
+    anyhow::ensure!(is_empty, "`{}` is not empty, and would be removed", dir.display());
+    Ok(dir)
 }

@@ -149,6 +149,12 @@ impl Load {
 /// Creates a run of a load.
 pub async fn create(store: &Store, input: &str) -> anyhow::Result<RunId> {
     let id = clock::new_run_id();
+    create_as(store, id, input).await?;
+    Ok(id)
+}
+
+/// A run whose name is known before it can do anything.
+pub async fn create_as(store: &Store, id: RunId, input: &str) -> anyhow::Result<()> {
     let created = Created {
         org: "default".to_owned(),
         agent: AgentId::from("bench"),
@@ -173,7 +179,7 @@ pub async fn create(store: &Store, input: &str) -> anyhow::Result<RunId> {
     if let Some(change) = history.change() {
         store.create(&change, None, clock::now()).await?;
     }
-    Ok(id)
+    Ok(())
 }
 
 /// Answers at once, from the transcript alone.
