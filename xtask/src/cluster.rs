@@ -188,7 +188,7 @@ impl Owner {
 
 /// A port below those that the kernel gives to outgoing connections, so that nobody takes it
 /// while a test has the server stopped.
-fn free_port() -> io::Result<u16> {
+pub fn free_port() -> io::Result<u16> {
     for _ in 0..100 {
         let random = RandomState::new().hash_one(std::process::id());
         let port = 20_000 + u16::try_from(random % 12_000).unwrap_or_default();

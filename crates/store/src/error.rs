@@ -92,8 +92,8 @@ impl From<deadpool_postgres::PoolError> for StoreError {
 
 /// Whether the same statement may work on a new connection: the connection is gone, the server
 /// is stopping or starting (class 57P), out of connections (53300), or chose us to break a
-/// deadlock (40P01) or a serialisation failure (40001), or did not hear of us in the middle of a
-/// transaction for too long (25P03).
+/// deadlock (40P01) or a serialisation failure (40001), did not hear of us in the middle of a
+/// transaction for too long (25P03), or is a standby, to which somebody's road led us (25006).
 pub(crate) fn is_outage(error: &tokio_postgres::Error) -> bool {
     match error.code() {
         None => error.is_closed() || error.as_db_error().is_none(),
@@ -101,7 +101,7 @@ pub(crate) fn is_outage(error: &tokio_postgres::Error) -> bool {
             let code = code.code();
             code.starts_with("57P")
                 || code.starts_with("08")
-                || matches!(code, "53300" | "40P01" | "40001" | "25P03")
+                || matches!(code, "53300" | "40P01" | "40001" | "25P03" | "25006")
         }
     }
 }

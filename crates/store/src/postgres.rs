@@ -10,6 +10,7 @@ mod claim;
 mod create;
 mod flush;
 mod gate;
+mod hosts;
 mod joint;
 mod sweep;
 mod wake;
@@ -23,6 +24,7 @@ use tokio::sync::mpsc;
 use tokio_postgres::types::ToSql;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use self::hosts::Hosts;
 use crate::bell::Bell;
 use crate::log::Verdict;
 use crate::migrate;
@@ -36,6 +38,8 @@ const CONNECTIONS: usize = 10;
 const FLUSHERS: usize = 2;
 /// How long a request waits for a database that is away before it fails.
 const OUTAGE_MAX: Duration = Duration::from_secs(30);
+/// How long a connection may take to be made, whatever its host says or does not say.
+const GREETING_MAX: Duration = Duration::from_secs(5);
 
 /// The same for the writes of a log; only tests shorten it.
 pub(crate) type Patience = Arc<std::sync::RwLock<Duration>>;
@@ -65,10 +69,17 @@ impl Postgres {
     pub(crate) async fn open(url: &str, bell: Bell) -> Result<Postgres, OpenError> {
         let config: tokio_postgres::Config =
             url.parse().map_err(|it: tokio_postgres::Error| OpenError::Url(said(&it)))?;
-        let tls = tls()?;
-        let pulse = pool(config.clone(), tls.clone(), 1)?;
-        let pool = pool(config.clone(), tls.clone(), CONNECTIONS)?;
-        check(&pool).await?;
+        let hosts = Hosts::of(&config, tls()?);
+        let pulse = pool(&config, hosts.clone(), 1)?;
+        let pool = pool(&config, hosts.clone(), CONNECTIONS)?;
+        let mut checked = check(&pool).await;
+        for _ in 1..hosts.count() {
+            // One that takes the call and says nothing uses up the patience of a whole search.
+            if let Err(OpenError::Store(StoreError::Unreachable(_))) = checked {
+                checked = check(&pool).await;
+            }
+        }
+        checked?;
         migrate(&pool).await?;
         let patience = Patience::new(OUTAGE_MAX.into());
         let mut tasks = Vec::new();
@@ -85,7 +96,7 @@ impl Postgres {
         tasks.push(tokio::spawn(audit::audit_loop(pool.clone(), queue)).abort_handle());
         let news = Arc::new(wake::News::default());
         tasks.push(tokio::spawn(wake::tell(pool.clone(), news.clone())).abort_handle());
-        tasks.push(tokio::spawn(wake::listen(config, tls, bell)).abort_handle());
+        tasks.push(tokio::spawn(wake::listen(hosts, bell)).abort_handle());
         let gone = Arc::new(sweep::Gone::default());
         tasks.push(tokio::spawn(sweep::sweep(pool.clone(), gone.clone())).abort_handle());
         Ok(Postgres { gone, pool, pulse, flushers, auditor, patience, news, tasks })
@@ -137,9 +148,19 @@ impl Postgres {
             "INSERT INTO workers (id, alive_until) VALUES ($1, {NOW} + $2)
              ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until"
         );
-        let statement = client.prepare_cached(&sql).await?;
-        client.execute(&statement, &[&worker.0, &(lease.as_micros() as i64)]).await?;
-        Ok(())
+        let beat = async {
+            let statement = client.prepare_cached(&sql).await?;
+            client.execute(&statement, &[&worker.0, &(lease.as_micros() as i64)]).await
+        };
+        match tokio::time::timeout(lease, beat).await {
+            Ok(beaten) => Ok(beaten.map(drop)?),
+            Err(_) => {
+                // A connection that is silent for so long is not used again.
+                drop(deadpool_postgres::Object::take(client));
+                let said = "no answer to a heartbeat within the length of a lease";
+                Err(StoreError::Unreachable(said.to_owned()))
+            }
+        }
     }
 
     pub(crate) fn tell_others(&self, work: bool) {
@@ -196,20 +217,16 @@ fn tls() -> Result<MakeRustlsConnect, OpenError> {
     Ok(MakeRustlsConnect::new(config))
 }
 
-fn pool(
-    config: tokio_postgres::Config,
-    tls: MakeRustlsConnect,
-    size: usize,
-) -> Result<Pool, OpenError> {
-    let manager = Manager::from_config(
-        config,
-        tls,
+fn pool(config: &tokio_postgres::Config, hosts: Hosts, size: usize) -> Result<Pool, OpenError> {
+    let manager = Manager::from_connect(
+        config.clone(),
+        hosts,
         ManagerConfig { recycling_method: RecyclingMethod::Fast },
     );
     Pool::builder(manager)
         .max_size(size)
         .runtime(deadpool_postgres::Runtime::Tokio1)
-        .create_timeout(Some(Duration::from_secs(10)))
+        .create_timeout(Some(GREETING_MAX))
         .wait_timeout(Some(OUTAGE_MAX))
         .post_create(Hook::async_fn(|client, _| {
             Box::pin(

@@ -8,15 +8,15 @@ use std::time::Duration;
 use chancery_domain::history::History;
 use chancery_domain::id::AuditId;
 use chancery_store::log::Amendment;
-use chancery_store::{AppendError, Fence, Location, Store};
+use chancery_store::{AppendError, Fence, Location, OpenError, Store, StoreError};
 use chancery_testkit::conformance::audit::{sign_in, whole_chain};
 use chancery_testkit::conformance::clock;
 use chancery_testkit::conformance::{
     call_started, cancelled, claim_one, created, history, make, proposed, spoke, started,
 };
-use chancery_testkit::postgres::{PrivatePostgres, TestDatabase};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{mpsc, watch};
+use chancery_testkit::postgres::{Pair, PrivatePostgres, TestDatabase};
+use chancery_testkit::road::Road;
+use tokio::sync::mpsc;
 
 async fn open(url: String) -> Store {
     Store::open(&Location::Postgres(url), clock::new_worker_id()).await.unwrap()
@@ -96,6 +96,41 @@ async fn heavy_a_restart_loses_and_doubles_nothing() {
     under_load(store, 3, async || postgres.restart().await).await;
 }
 
+/// The primary is lost for good in the middle of it, and the standby takes its place: the store
+/// finds it by itself, and what was answered for is there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn heavy_a_fail_over_loses_and_doubles_nothing() {
+    let mut pair = Pair::start().await;
+    let store = open(pair.url()).await;
+    under_load(store, 1, async || {
+        pair.lose_primary().await;
+        pair.promote().await;
+    })
+    .await;
+}
+
+/// A standby takes connections, and is not the database: whichever host stands first, the one that
+/// takes writes is found. A primary that takes connections and says nothing hides nobody either.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn heavy_whichever_host_takes_writes_is_found() {
+    let mut pair = Pair::start().await;
+    let [first, second] = pair.ports();
+    let turned = format!("postgres://postgres@127.0.0.1:{second},127.0.0.1:{first}/postgres");
+    let run = make(&open(turned).await, created("x")).await;
+    let alone = format!("postgres://postgres@127.0.0.1:{second}/postgres");
+    match Store::open(&Location::Postgres(alone), clock::new_worker_id()).await {
+        Err(OpenError::Store(StoreError::Unreachable(said))) => {
+            assert!(said.contains("does not allow writes"), "{said}");
+        }
+        other => panic!("a standby was taken for the database: {other:?}"),
+    }
+
+    pair.freeze_primary(true);
+    pair.promote().await;
+    let store = open(pair.url()).await;
+    assert_eq!(store.run(run).await.unwrap().unwrap().id, run);
+}
+
 /// Runs are cancelled and people sign in while `disturb` is called again and again: each is in
 /// the chain once.
 async fn under_audited_load(store: Store, mut disturbances: usize, mut disturb: impl AsyncFnMut()) {
@@ -155,54 +190,6 @@ async fn client(database: &TestDatabase) -> tokio_postgres::Client {
     let (client, connection) = connected.unwrap();
     tokio::spawn(connection);
     client
-}
-
-/// A road to a server that can be closed: whoever is on it is thrown off.
-struct Road {
-    url: String,
-    /// Raised by every closing and every opening: open when even.
-    turns: watch::Sender<u64>,
-    /// Whoever is on it stands still.
-    jammed: watch::Sender<bool>,
-}
-
-impl Road {
-    async fn to(url: &str) -> Road {
-        let config: tokio_postgres::Config = url.parse().unwrap();
-        let host = match &config.get_hosts()[0] {
-            tokio_postgres::config::Host::Tcp(host) => host.clone(),
-            other => panic!("no road to {other:?}"),
-        };
-        let port = config.get_ports()[0];
-        let gate = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let here = gate.local_addr().unwrap().port();
-        let (turns, watched) = watch::channel(0);
-        let (jammed, jam) = watch::channel(false);
-        tokio::spawn(async move {
-            while let Ok((mut near, _)) = gate.accept().await {
-                let (mut watched, mut jam, host) = (watched.clone(), jam.clone(), host.clone());
-                let turn = *watched.borrow();
-                if turn % 2 == 1 {
-                    continue;
-                }
-                tokio::spawn(async move {
-                    let Ok(mut far) = TcpStream::connect((host, port)).await else { return };
-                    tokio::select! {
-                        _ = tokio::io::copy_bidirectional(&mut near, &mut far) => return,
-                        _ = watched.wait_for(|it| *it != turn) => return,
-                        _ = jam.wait_for(|it| *it) => {}
-                    }
-                    let _ = watched.wait_for(|it| *it != turn).await;
-                });
-            }
-        });
-        Road { url: url.replace(&format!(":{port}"), &format!(":{here}")), turns, jammed }
-    }
-
-    /// Closes an open road, opens a closed one.
-    fn turn(&self) {
-        self.turns.send_modify(|it| *it += 1);
-    }
 }
 
 /// One server is cut off in the middle of starting a call; another takes the run over and starts
@@ -318,7 +305,7 @@ async fn one_who_stands_still_does_not_hold_the_chain() {
     let appending =
         tokio::spawn(async move { still.append(&change, Fence::Outside, clock::now()).await });
     until_waiting(&onlooker, 1).await;
-    road.jammed.send_replace(true);
+    road.jam(true);
     holder.batch_execute("COMMIT").await.unwrap();
 
     let entry = sign_in("ada");
@@ -326,7 +313,7 @@ async fn one_who_stands_still_does_not_hold_the_chain() {
     tokio::time::timeout(Duration::from_secs(15), written).await.unwrap().unwrap();
     assert_eq!(whole_chain(&other).await.len(), 1);
 
-    road.jammed.send_replace(false);
+    road.jam(false);
     road.turn();
     road.turn();
     appending.await.unwrap().unwrap();

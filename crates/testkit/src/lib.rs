@@ -8,6 +8,7 @@ pub mod fake_model;
 pub mod mcp_servers;
 mod permit;
 pub mod postgres;
+pub mod road;
 pub mod simulator;
 
 pub use permit::{created, permit};

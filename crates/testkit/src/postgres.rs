@@ -3,6 +3,7 @@
 
 #[path = "../../../xtask/src/cluster.rs"]
 mod cluster;
+mod pair;
 
 use std::fmt::Display;
 use std::future::Future;
@@ -15,6 +16,7 @@ use tokio::task::spawn_blocking;
 use tokio_postgres::NoTls;
 
 use self::cluster::Cluster;
+pub use self::pair::Pair;
 
 const VARIABLE: &str = "CHANCERY_TEST_POSTGRES";
 
@@ -57,14 +59,23 @@ impl Drop for TestDatabase {
 #[derive(Debug)]
 pub struct PrivatePostgres {
     cluster: Cluster,
+    /// Beyond those that every server here has.
+    settings: Vec<&'static str>,
     /// `None`: stopped.
     server: Option<Child>,
-    /// Removed last.
-    _dir: TempDir,
+    /// Removed last. `None`: it is within another's.
+    #[expect(dead_code, reason = "held until the server is gone")]
+    dir: Option<TempDir>,
 }
 
 impl PrivatePostgres {
     pub async fn start() -> PrivatePostgres {
+        let mut postgres = PrivatePostgres::create().await;
+        postgres.start_again().await;
+        postgres
+    }
+
+    async fn create() -> PrivatePostgres {
         let made = spawn_blocking(|| {
             let dir = TempDir::with_prefix("chancery-postgres-")?;
             let cluster = Cluster::create(dir.path())?;
@@ -72,9 +83,7 @@ impl PrivatePostgres {
         });
         let made = made.await.unwrap_or_else(because("initdb panicked"));
         let (dir, cluster) = made.unwrap_or_else(because("cannot make a PostgreSQL"));
-        let mut postgres = PrivatePostgres { cluster, server: None, _dir: dir };
-        postgres.start_again().await;
-        postgres
+        PrivatePostgres { cluster, settings: Vec::new(), server: None, dir: Some(dir) }
     }
 
     pub fn url(&self) -> String {
@@ -103,9 +112,10 @@ impl PrivatePostgres {
         if self.server.is_some() {
             return;
         }
-        let cluster = self.cluster.clone();
+        let (cluster, settings) = (self.cluster.clone(), self.settings.clone());
         let started = spawn_blocking(move || {
-            let mut server = cluster.server()?.spawn()?;
+            let settings = settings.into_iter().flat_map(|it| ["-c", it]);
+            let mut server = cluster.server()?.args(settings).spawn()?;
             cluster.wait_ready(&mut server)?;
             Ok::<_, std::io::Error>(server)
         });

@@ -125,7 +125,7 @@ impl Doors {
         self.0.read().unwrap()[0].clone()
     }
 
-    fn any(&self, number: usize) -> Api {
+    pub fn any(&self, number: usize) -> Api {
         let apis = self.0.read().unwrap();
         apis[number % apis.len()].clone()
     }

@@ -12,6 +12,7 @@ mod model;
 mod server;
 
 mod brink;
+mod chaos;
 mod clock;
 mod company;
 mod disk;

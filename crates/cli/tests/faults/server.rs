@@ -103,6 +103,11 @@ impl Server {
 
     /// `kill -9`, and gone.
     pub fn kill(mut self) {
+        self.kill_now();
+    }
+
+    /// The same, where its place is kept for the next.
+    pub fn kill_now(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }

@@ -8,8 +8,9 @@ use std::time::Duration;
 use deadpool_postgres::Pool;
 use tokio::sync::Notify;
 use tokio_postgres::AsyncMessage;
-use tokio_postgres_rustls::MakeRustlsConnect;
 
+use super::GREETING_MAX;
+use super::hosts::Hosts;
 use crate::StoreError;
 use crate::bell::{Bell, Changed};
 
@@ -55,10 +56,10 @@ pub(crate) async fn send(pool: &Pool, work: bool) -> Result<(), StoreError> {
 }
 
 /// Rings the bell when another server says so. Connects again for as long as it lives.
-pub(crate) async fn listen(config: tokio_postgres::Config, tls: MakeRustlsConnect, bell: Bell) {
+pub(crate) async fn listen(hosts: Hosts, bell: Bell) {
     let mut pause = Duration::from_millis(50);
     loop {
-        if listen_once(&config, tls.clone(), &bell).await.is_ok() {
+        if listen_once(&hosts, &bell).await.is_ok() {
             pause = Duration::from_millis(50);
         }
         tokio::time::sleep(pause).await;
@@ -66,12 +67,10 @@ pub(crate) async fn listen(config: tokio_postgres::Config, tls: MakeRustlsConnec
     }
 }
 
-async fn listen_once(
-    config: &tokio_postgres::Config,
-    tls: MakeRustlsConnect,
-    bell: &Bell,
-) -> Result<(), tokio_postgres::Error> {
-    let (client, mut connection) = config.connect(tls).await?;
+async fn listen_once(hosts: &Hosts, bell: &Bell) -> Result<(), StoreError> {
+    let greeted = tokio::time::timeout(GREETING_MAX, hosts.connect()).await;
+    let silent = |_| StoreError::Unreachable("no answer to a connection".to_owned());
+    let (client, mut connection) = greeted.map_err(silent)??;
     let rings = bell.clone();
     let ears = tokio::spawn(async move {
         while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
@@ -89,5 +88,5 @@ async fn listen_once(
         bell.ring_changed(Changed::Something);
         let _ = ears.await;
     }
-    listening
+    Ok(listening?)
 }
