@@ -4,6 +4,7 @@ mod authority;
 mod mail;
 mod mcp;
 mod memory;
+mod webhook;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -103,6 +103,16 @@ pub struct Decide {
     pub result: Option<Value>,
 }
 
+/// `POST /api/permissions/{id}/extend`
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Extend {
+    /// How much longer it is to stand: `30m`, `8h`, `7d`. Absent: for as long as it had at first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^([1-9][0-9]{0,2}[smh]|[1-9][0-9]?d)$")]
+    pub by: Option<String>,
+}
+
 /// For how much more than this call a grant is to hold: a scope, or a scope with a time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
@@ -144,6 +154,20 @@ pub struct StandingRule {
     pub revoked_at: Option<Timestamp>,
     #[schema(required = true)]
     pub revoked_by: Option<String>,
+}
+
+/// `POST /api/rules/{id}/narrow`
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Narrow {
+    /// `run` or `agent`; absent: as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^(run|agent|always)$")]
+    pub scope: Option<String>,
+    /// From now on: `30m`, `8h`, `7d`; absent: until it would have ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^([1-9][0-9]{0,2}[smh]|[1-9][0-9]?d)$")]
+    pub expires_after: Option<String>,
 }
 
 /// `POST /api/authorize`

@@ -21,3 +21,22 @@ pub struct Delivery {
     #[schema(required = true)]
     pub error: Option<String>,
 }
+
+/// `GET /api/webhooks`: somebody who is told things.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Subscriber {
+    pub name: String,
+    /// `webhook`, `smtp` or `otlp`
+    pub kind: String,
+}
+
+/// `POST /api/webhooks/{name}/test`: what came of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Tried {
+    pub subscriber: String,
+    /// What the subscriber saw as `X-Chancery-Delivery`.
+    pub delivery: u64,
+    /// `null`: it was taken.
+    #[schema(required = true)]
+    pub error: Option<String>,
+}

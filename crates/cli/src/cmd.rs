@@ -12,6 +12,7 @@ pub mod config;
 pub mod contract;
 pub mod demo;
 pub mod doctor;
+pub mod login;
 pub mod mail;
 pub mod mcp;
 pub mod memory;
@@ -27,6 +28,7 @@ pub mod test;
 pub mod token;
 pub mod tool;
 pub mod user;
+pub mod webhook;
 pub mod why;
 
 use crate::Global;

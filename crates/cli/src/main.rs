@@ -9,6 +9,7 @@ mod outcome;
 mod output;
 mod server;
 mod terminal;
+mod window;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -65,10 +66,10 @@ enum Command {
     /// Runs: start, look, speak, signal, cancel
     #[command(subcommand)]
     Run(cmd::run::Command),
-    /// What waits for a person: look, approve, deny, edit, watch
+    /// What waits for a person: look, approve, deny, edit, extend, watch
     #[command(subcommand)]
     Approval(cmd::approval::Command),
-    /// Decisions that are remembered: list, show, revoke
+    /// Decisions that are remembered: list, show, narrow, revoke
     #[command(subcommand)]
     Rule(cmd::rule::Command),
     /// Why something was allowed, asked or denied
@@ -81,6 +82,10 @@ enum Command {
     Policy(cmd::policy::Command),
     /// Talk with an agent
     Chat(cmd::chat::Args),
+    /// Keeps a server elsewhere and a token for it, for where nothing else says which
+    Login(cmd::login::Args),
+    /// Forgets them
+    Logout,
     /// Tokens: make, list, revoke
     #[command(subcommand)]
     Token(cmd::token::Command),
@@ -113,6 +118,9 @@ enum Command {
     /// People: list them, let one in, shut one out
     #[command(subcommand)]
     User(cmd::user::Command),
+    /// Who is told what happens: list them, try one, what was told
+    #[command(subcommand)]
+    Webhook(cmd::webhook::Command),
     /// Plays scenarios against the rules: what is allowed, asked and denied
     Test(cmd::test::Args),
     /// Settings: show them with their origin, check them
@@ -168,6 +176,8 @@ async fn command() -> ExitCode {
         Command::CanI(args) => cmd::can_i::run(&global, args).await,
         Command::Policy(command) => cmd::policy::run(&global, command).await,
         Command::Chat(args) => cmd::chat::run(&global, args).await,
+        Command::Login(args) => cmd::login::login(&global, args).await,
+        Command::Logout => cmd::login::logout(&global),
         Command::Token(command) => cmd::token::run(&global, command).await,
         Command::Audit(command) => cmd::audit::run(&global, command).await,
         Command::Mail(command) => cmd::mail::run(&global, command).await,
@@ -179,6 +189,7 @@ async fn command() -> ExitCode {
         Command::Model(command) => cmd::model::run(&global, command).await,
         Command::Tool(command) => cmd::tool::run(&global, command).await,
         Command::User(command) => cmd::user::run(&global, command).await,
+        Command::Webhook(command) => cmd::webhook::run(&global, command).await,
         Command::Test(args) => cmd::test::run(&global, args).await,
         Command::Config(command) => cmd::config::run(&global, command),
         Command::Backup(args) => cmd::backup::run(&global, args).await,

@@ -8,6 +8,7 @@ use chancery_server::config::{self, Config, Layers};
 use toml::{Table, Value};
 
 use crate::Global;
+use crate::cmd::login::Login;
 
 /// The settings, with the command line's flags on top.
 pub fn settings(global: &Global, more: Table) -> anyhow::Result<(Config, Layers)> {
@@ -37,21 +38,26 @@ pub fn client(global: &Global) -> anyhow::Result<Client> {
     }
     let data = settings(global, Table::new())?.0.data;
     let local = local_url(&data);
-    let url = match (url, &local) {
-        (Some(url), _) => url.trim().trim_end_matches('/').to_owned(),
-        (None, Some(local)) => local.clone(),
-        (None, None) => anyhow::bail!(
+    let kept = Login::kept();
+    let url = match (url, &local, &kept) {
+        (Some(url), ..) => url.trim().trim_end_matches('/').to_owned(),
+        (None, Some(local), _) => local.clone(),
+        (None, None, Some(kept)) => kept.url.clone(),
+        (None, None, None) => anyhow::bail!(
             "no server was named with `--url`, and none runs on `{}`; start one with `chancery serve`",
             data.display()
         ),
     };
+    let kept = kept.filter(|it| it.url == url).map(|it| it.token);
     let token = match token {
         Some(token) => token.trim().to_owned(),
         None if local.as_ref() == Some(&url) => std::fs::read_to_string(data.join("token"))
             .with_context(|| {
                 format!("no token was given with `--token`, and none is in `{}`", data.display())
             })?,
-        None => anyhow::bail!("no token was given with `--token` or CHANCERY_TOKEN for `{url}`"),
+        None => kept.with_context(|| {
+            format!("no token was given with `--token` or CHANCERY_TOKEN for `{url}`")
+        })?,
     };
     Ok(Client::new(&url, token.trim()))
 }

@@ -20,6 +20,8 @@ mod keeping;
 mod mail;
 #[path = "cli/memory.rs"]
 mod memory;
+#[path = "cli/names.rs"]
+mod names;
 #[path = "cli/offline.rs"]
 mod offline;
 #[path = "cli/org.rs"]

@@ -63,10 +63,13 @@ pub mod kind {
     pub const PERMISSION_REQUESTED: &str = "permission.requested";
     pub const PERMISSION_DECIDED: &str = "permission.decided";
     pub const PERMISSION_ESCALATED: &str = "permission.escalated";
+    /// Somebody gave a question more time.
+    pub const PERMISSION_EXTENDED: &str = "permission.extended";
     pub const PERMISSION_EXPIRED: &str = "permission.expired";
     pub const CALL_OUTCOME: &str = "call.outcome";
     pub const RULE_MADE: &str = "rule.made";
     pub const RULE_REVOKED: &str = "rule.revoked";
+    pub const RULE_NARROWED: &str = "rule.narrowed";
     pub const ORG_CHANGED: &str = "org.changed";
     pub const TOKEN_MADE: &str = "token.made";
     pub const TOKEN_REVOKED: &str = "token.revoked";

@@ -33,7 +33,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::event::{
-    Actor, Answer, Call, Decision, PermissionDecided, Proposal, Request, RequestKind,
+    Actor, Answer, Call, Decision, PermissionDecided, PermissionExtended, Proposal, Request,
+    RequestKind,
 };
 use crate::id::{CallId, MessageId, RuleId, RunId};
 use crate::policy::{Reason, Ruling};
@@ -281,6 +282,24 @@ impl Batch<Open> {
                 (request.escalates, request.expires_at) = (false, Some(until));
             }
             _ => return Err(BatchError::Standing(call.clone())),
+        }
+        Ok(Gate::of(self.message, self.slots))
+    }
+
+    /// Somebody gives one question more time, and never less. That nobody decides by this is why
+    /// a service may do it where a person must answer.
+    pub fn extended(mut self, extended: &PermissionExtended) -> Result<Gate, BatchError> {
+        if matches!(extended.by, Actor::Agent(_) | Actor::System) {
+            return Err(BatchError::NotADecider);
+        }
+        let longer = |it: &Request| it.expires_at.is_some_and(|at| at < extended.expires_at);
+        match &mut self.asked_slot(&extended.call)?.standing {
+            Standing::Asked { request, .. }
+                if request.id == extended.permission && longer(request) =>
+            {
+                Arc::make_mut(request).expires_at = Some(extended.expires_at);
+            }
+            _ => return Err(BatchError::Standing(extended.call.clone())),
         }
         Ok(Gate::of(self.message, self.slots))
     }

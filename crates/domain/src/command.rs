@@ -1,15 +1,16 @@
 //! What may be done to a run from outside: pure, a history and a command in, a history with the
 //! event recorded out, or a refusal.
 
-use serde_json::Value;
+use std::time::Duration;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use crate::batch::BatchError;
 use crate::event::{
     Actor, Answer, CallResult, Cancelled, Decision, Event, PauseAsked, PermissionDecided,
-    PermissionEscalated, Recorded, Remember, Request, Resumed, Signalled, Unpaused, UserSpoke,
-    WaitExpired, WrapUpAsked,
+    PermissionEscalated, PermissionExtended, Recorded, Remember, Request, Resumed, Signalled,
+    Unpaused, UserSpoke, WaitExpired, WrapUpAsked,
 };
 use crate::history::History;
 use crate::id::{AgentId, CallId, MessageId, PermissionId, WaitKey};
@@ -26,6 +27,10 @@ pub enum Refusal {
     /// Something else was answered before.
     #[error("`{permission}` was answered before: {before}")]
     Decided { permission: PermissionId, before: &'static str },
+    #[error("`{0}` does not expire: it needs no more time")]
+    NoExpiry(PermissionId),
+    #[error("`{0}` stands for as long as a question may already")]
+    LongEnough(PermissionId),
     #[error("call `{0}` needs a person's word, each time it is asked for")]
     HumanRequired(CallId),
     #[error(
@@ -147,6 +152,37 @@ pub fn decide(
     }
 }
 
+/// How much longer a question is to stand, and for how long it may in all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extension {
+    pub by: Duration,
+    pub at_most: Duration,
+}
+
+/// Gives one question more time. Decides nothing.
+pub fn extend(
+    history: History,
+    events: &[Recorded],
+    permission: PermissionId,
+    Extension { by: longer, at_most }: Extension,
+    by: Actor,
+) -> Result<Effect, Refusal> {
+    let found = asked(&history).find(|(_, request)| request.id == permission);
+    let Some((call, request)) = found else {
+        return Err(settled(&history, events, permission));
+    };
+    let call = call.clone();
+    let now = request.expires_at.ok_or(Refusal::NoExpiry(permission))?;
+    // Past the end of the calendar there is no more time.
+    let end = request.asked_at.checked_add(at_most).unwrap_or(Timestamp::MAX);
+    let expires_at = now.checked_add(longer).unwrap_or(Timestamp::MAX).min(end);
+    if expires_at <= now {
+        return Err(Refusal::LongEnough(permission));
+    }
+    let extended = PermissionExtended { call, permission, expires_at, by };
+    Ok(Effect::Record(history.record(extended)?))
+}
+
 /// Ends the wait that `key` names, whether it is for a signal or for a person's word.
 pub fn signal(
     history: History,
@@ -265,29 +301,35 @@ fn answered_before(
     permission: PermissionId,
     reply: &Reply,
 ) -> Result<Effect, Refusal> {
-    let decided = events.iter().find_map(|it| match &it.event {
-        Event::PermissionDecided(decided) if decided.permission == permission => Some(decided),
-        _ => None,
-    });
-    match decided {
+    match decided(events, permission) {
         Some(it) if it.decision == reply.decision && it.arguments == reply.arguments => {
             Ok(Effect::Already)
         }
+        _ => Err(settled(history, events, permission)),
+    }
+}
+
+fn decided(events: &[Recorded], permission: PermissionId) -> Option<&PermissionDecided> {
+    events.iter().find_map(|it| match &it.event {
+        Event::PermissionDecided(decided) if decided.permission == permission => Some(decided),
+        _ => None,
+    })
+}
+
+/// Why a question is not open.
+fn settled(history: &History, events: &[Recorded], permission: PermissionId) -> Refusal {
+    let asks = |it: &Recorded| requests(&it.event).iter().any(|it| it.1.id == permission);
+    match decided(events, permission) {
         Some(it) => {
             let before = match it.decision {
                 Decision::Supplied(_) => "a result was supplied",
                 _ if it.arguments.is_some() => "granted with other arguments",
                 _ => it.decision.as_str(),
             };
-            Err(Refusal::Decided { permission, before })
+            Refusal::Decided { permission, before }
         }
-        None if !events
-            .iter()
-            .any(|it| requests(&it.event).iter().any(|it| it.1.id == permission)) =>
-        {
-            Err(Refusal::UnknownPermission(permission))
-        }
+        None if !events.iter().any(asks) => Refusal::UnknownPermission(permission),
         // It was asked and not answered, and is not asked any more: the run has ended.
-        None => Err(Refusal::Ended(history.run().status())),
+        None => Refusal::Ended(history.run().status()),
     }
 }

@@ -97,6 +97,8 @@ events! {
     PermissionRequested = "permission.requested";
     /// Nobody answered in time: others are told, and have as long again.
     PermissionEscalated = "permission.escalated";
+    /// Somebody who may answer it has given a question more time.
+    PermissionExtended = "permission.extended";
     /// Every call of the batch has its result.
     BatchClosed = "batch.closed";
     WaitBegan = "wait.began";
@@ -408,6 +410,14 @@ pub struct PermissionEscalated {
     pub call: CallId,
     pub permission: PermissionId,
     pub expires_at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PermissionExtended {
+    pub call: CallId,
+    pub permission: PermissionId,
+    pub expires_at: Timestamp,
+    pub by: Actor,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -163,6 +163,9 @@ impl Run {
             (Run::Waiting(Wait::Permissions(batch)), E::PermissionEscalated(it)) => {
                 batch.escalated(&it.call, it.expires_at)?.into()
             }
+            (Run::Waiting(Wait::Permissions(batch)), E::PermissionExtended(it)) => {
+                batch.extended(it)?.into()
+            }
             (Run::Waiting(Wait::Signal { key, batch, call, .. }), E::Signalled(it)) => {
                 expect_key(key, &it.correlation_key)?;
                 Run::Running(Work::Execute(batch.ended(&call)?))

@@ -262,3 +262,66 @@ fn a_question_that_was_put_to_others_has_its_time_again() {
     assert_eq!(expire(log(), &key, hour(1)), "already");
     assert!(expire(log(), &key, hour(2)).contains("\"expired\""));
 }
+
+fn extend(events: impl IntoIterator<Item = Event>, by: u64, at_most: u64) -> String {
+    let hours = |it: u64| std::time::Duration::from_secs(it * 60 * 60);
+    let longer = command::Extension { by: hours(by), at_most: hours(at_most) };
+    let log = log(events);
+    let history = History::fold(RUN, &log).unwrap();
+    told(command::extend(history, &log, asked("a"), longer, ada()))
+}
+
+#[test]
+fn a_question_is_given_more_time_up_to_a_limit_and_never_less() {
+    let extended = |to: i64| {
+        format!(
+            "permission.extended {{\"call\":\"a\",\"permission\":\"{}\",\"expires_at\":\"{}\",\"by\":{{\"kind\":\"user\",\"id\":\"ada\"}}}} → waiting",
+            asked("a"),
+            hour(to)
+        )
+    };
+    assert_eq!(extend([standing(false)], 2, 9), extended(3));
+    assert_eq!(extend([standing(false)], 20, 9), extended(9));
+    let full = format!("refused: `{}` stands for as long as a question may already", asked("a"));
+    assert_eq!(extend([standing(false)], 2, 1), full);
+    assert_eq!(extend([standing(false)], 0, 9), full);
+    let longer: Event = PermissionExtended {
+        call: CallId::from("a"),
+        permission: asked("a"),
+        expires_at: hour(3),
+        by: ada(),
+    }
+    .into();
+    let log = || [standing(false), longer.clone()];
+    assert_eq!(extend(log(), 2, 9), extended(5));
+    // It ends when its new time is up, and not before.
+    assert_eq!(expire(log(), &key_of("a"), hour(1)), "already");
+    assert!(expire(log(), &key_of("a"), hour(3)).contains("\"expired\""));
+}
+
+#[test]
+fn only_an_open_question_that_expires_is_given_more_time() {
+    let question = || proposed(MESSAGE, &[("a", RequireHuman)]);
+    let endless = format!("refused: `{}` does not expire: it needs no more time", asked("a"));
+    assert_eq!(extend([question()], 1, 9), endless);
+    let answered = [standing(false), decided("a", Decision::Denied, ada())];
+    let late = format!("refused: `{}` was answered before: denied", asked("a"));
+    assert_eq!(extend(answered, 1, 9), late);
+    let unknown = format!("refused: the run has no question `{}`", asked("a"));
+    assert_eq!(extend([one()], 1, 9), unknown);
+    let over = [standing(false), Cancelled { by: ada() }.into()];
+    assert_eq!(extend(over, 1, 9), "refused: the run is cancelled: it takes nothing more");
+    for nobody in [agent(), Actor::System] {
+        let longer = command::Extension {
+            by: std::time::Duration::from_secs(1),
+            at_most: std::time::Duration::MAX,
+        };
+        let log = log([standing(false)]);
+        let history = History::fold(RUN, &log).unwrap();
+        let refused = told(command::extend(history, &log, asked("a"), longer, nobody));
+        assert_eq!(
+            refused,
+            "refused: an agent decides nothing, and the system only that nobody did"
+        );
+    }
+}

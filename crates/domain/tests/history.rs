@@ -173,6 +173,11 @@ fn bodies_without_their_optional_fields_are_read() {
             "permission.escalated",
             json!({"call": "a", "permission": asked("a"), "expires_at": "2026-11-16T00:00:00Z"}),
         ),
+        (
+            "permission.extended",
+            json!({"call": "a", "permission": asked("a"), "expires_at": "2026-11-16T00:00:00Z",
+                "by": user}),
+        ),
         ("batch.closed", json!({"message": message})),
         ("wait.began", json!({"call": "a", "correlation_key": "k"})),
         ("signal.received", json!({"correlation_key": "k", "by": user})),

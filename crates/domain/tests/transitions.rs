@@ -4,6 +4,8 @@
 
 mod samples;
 
+use std::sync::Arc;
+
 use chancery_domain::event::*;
 use chancery_domain::id::*;
 use chancery_domain::policy::Ruling::{self, Allow, Deny, RequireApproval};
@@ -26,8 +28,8 @@ fn columns() -> Vec<(&'static str, Option<Vec<Event>>)> {
         ("call started", run(&[one.clone(), started("a")])),
         ("call refused", run(&[batch(&[("a", Deny)])])),
         ("ended", run(&[one.clone(), started("a"), ended("a")])),
-        ("permissions", run(&[batch(&[("a", RequireApproval)])])),
-        ("recover", run(&[one.clone(), started("a"), recovers("a", "recover")])),
+        ("permissions", run(&[expiring(batch(&[("a", RequireApproval)]))])),
+        ("recover", run(&[one.clone(), started("a"), expiring(recovers("a", "recover"))])),
         ("signal wait", run(&[one.clone(), started("a"), waits("a", "k")])),
         ("child away", run(&[one.clone(), started("a"), spawned("a", CHILD)])),
         ("paused", run(&[one.clone(), Paused {}.into()])),
@@ -36,6 +38,25 @@ fn columns() -> Vec<(&'static str, Option<Vec<Event>>)> {
         ("completed", run(&[completed()])),
         ("cancelled", run(&[Cancelled { by: ada() }.into()])),
     ]
+}
+
+/// The same question, for a while.
+fn expiring(mut event: Event) -> Event {
+    let expires = |it: &mut Arc<Request>| {
+        Arc::make_mut(it).expires_at = Some(jiff::Timestamp::UNIX_EPOCH);
+    };
+    match &mut event {
+        Event::BatchProposed(it) => {
+            for it in &mut it.calls {
+                if let Some(Answer::Request(request)) = &mut it.answer {
+                    expires(request);
+                }
+            }
+        }
+        Event::PermissionRequested(it) => expires(&mut it.request),
+        _ => {}
+    }
+    event
 }
 
 /// What an event may look like: the variants that some state takes.
@@ -51,6 +72,7 @@ fn variants(kind: &str) -> Vec<Event> {
             .into_iter()
             .flat_map(|it| [decided("a", it.clone(), ada()), decided_on("recover", "a", it, ada())])
             .collect(),
+        "permission.extended" => vec![extended("a"), extended_on("recover", "a")],
         "permission.requested" => {
             vec![recovers("a", "again"), asks_again("a", "again", RequireApproval)]
         }

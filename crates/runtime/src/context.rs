@@ -183,6 +183,7 @@ impl Context {
             | Event::CallRetried(_)
             | Event::PermissionRequested(_)
             | Event::PermissionEscalated(_)
+            | Event::PermissionExtended(_)
             | Event::Completed(_)
             | Event::Failed(_)
             | Event::Cancelled(_)

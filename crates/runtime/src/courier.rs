@@ -12,8 +12,8 @@ mod webhook;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use chancery_store::Store;
 use chancery_store::outbox::Notice;
+use chancery_store::{Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock;
@@ -48,15 +48,22 @@ pub struct Subscribers {
     pub public_url: String,
 }
 
+impl Subscriber {
+    /// In a word: `webhook`, `smtp` or `otlp`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Subscriber::Webhook(_) => "webhook",
+            Subscriber::Smtp(_) => "smtp",
+            Subscriber::Otlp(_) => "otlp",
+        }
+    }
+}
+
 pub async fn deliver(store: Store, subscribers: Subscribers, stop: CancellationToken) {
     if subscribers.by_name.is_empty() {
         return;
     }
-    let client = match reqwest::Client::builder()
-        .timeout(TIMEOUT)
-        .redirect(reqwest::redirect::Policy::none())
-        .build()
-    {
+    let client = match http() {
         Ok(client) => client,
         Err(error) => {
             tracing::error!(%error, "Webhooks cannot be sent: {error}");
@@ -97,21 +104,7 @@ async fn tell(store: &Store, client: &reqwest::Client, all: &Subscribers, notice
         let _ = store.settle_notice(notice.id).await;
         return;
     };
-    let told = match subscriber {
-        Subscriber::Webhook(it) => match message::about(store, all, it.format, notice).await {
-            Ok(body) => it.post(client, notice, &body).await,
-            Err(error) => Err(error.to_string()),
-        },
-        Subscriber::Smtp(it) => match message::letter(store, all, notice).await {
-            Ok(letter) => it.send(notice, letter).await,
-            Err(error) => Err(error.to_string()),
-        },
-        Subscriber::Otlp(it) => it.send(store, client, notice).await,
-    };
-    let logged = store.log_delivery(notice, told.as_ref().err().map(|it| &**it), clock::now());
-    if let Err(error) = logged.await {
-        tracing::debug!(%error, "The delivery of notice {} is not logged: {error}", notice.id);
-    }
+    let told = reach(store, client, all, subscriber, notice).await;
     let settled = match told {
         Ok(()) => store.settle_notice(notice.id).await,
         Err(why) => {
@@ -130,4 +123,65 @@ async fn tell(store: &Store, client: &reqwest::Client, all: &Subscribers, notice
         // It comes back by itself.
         tracing::debug!(%error, "Notice {} is still open: {error}", notice.id);
     }
+}
+
+/// What is told to find out whether a subscriber hears it.
+const TRIAL: &str = "test";
+
+/// What came of a trial.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tried {
+    /// What the subscriber saw as `X-Chancery-Delivery`.
+    pub delivery: u64,
+    /// Absent: it was taken.
+    pub error: Option<String>,
+}
+
+/// Tells a subscriber something now, and once, so that a wrong address or secret shows before it
+/// matters. `None`: there is no such subscriber.
+pub async fn try_out(
+    store: &Store,
+    all: &Subscribers,
+    name: &str,
+    by: &str,
+) -> Result<Option<Tried>, StoreError> {
+    let Some(subscriber) = all.by_name.get(name) else { return Ok(None) };
+    let client = http().map_err(|it| StoreError::Failed(it.to_string()))?;
+    let body = serde_json::json!({ "by": by });
+    let notice = store.take_new_notice(name, TRIAL, body, HOLD, clock::now()).await?;
+    let told = reach(store, &client, all, subscriber, &notice).await;
+    // Whoever tries it looks on: it is not tried again without them.
+    store.settle_notice(notice.id).await?;
+    Ok(Some(Tried { delivery: notice.id, error: told.err() }))
+}
+
+/// Tells one subscriber one thing, and writes down what came of it.
+async fn reach(
+    store: &Store,
+    client: &reqwest::Client,
+    all: &Subscribers,
+    subscriber: &Subscriber,
+    notice: &Notice,
+) -> Result<(), String> {
+    let told = match subscriber {
+        Subscriber::Webhook(it) => match message::about(store, all, it.format, notice).await {
+            Ok(body) => it.post(client, notice, &body).await,
+            Err(error) => Err(error.to_string()),
+        },
+        Subscriber::Smtp(it) => match message::letter(store, all, notice).await {
+            Ok(letter) => it.send(notice, letter).await,
+            Err(error) => Err(error.to_string()),
+        },
+        Subscriber::Otlp(it) => it.send(store, client, notice).await,
+    };
+    let logged = store.log_delivery(notice, told.as_ref().err().map(|it| &**it), clock::now());
+    if let Err(error) = logged.await {
+        tracing::debug!(%error, "The delivery of notice {} is not logged: {error}", notice.id);
+    }
+    told
+}
+
+fn http() -> reqwest::Result<reqwest::Client> {
+    let stays = reqwest::redirect::Policy::none();
+    reqwest::Client::builder().timeout(TIMEOUT).redirect(stays).build()
 }

@@ -146,6 +146,15 @@ impl Models {
     }
 }
 
+/// Asks a model for one word, so that a wrong key shows now and not in the first run.
+pub async fn try_out(model: &dyn Model) -> Result<Reply, ModelError> {
+    let agent = AgentId::from("chancery");
+    let messages = [Message::User { text: "Answer with the one word: ready".to_owned() }];
+    let system = "You are being tried out.";
+    let request = Request { run: None, agent: &agent, system, messages: &messages, tools: &[] };
+    model.generate(request).await
+}
+
 /// A result as every model reads it: protocols differ in whether they can mark an error, so the
 /// text says it.
 fn result_text(result: &CallResult) -> String {

@@ -414,7 +414,7 @@ function onCall(event, target) {
     if (why) why.focus();
     return true;
   }
-  const act = /^[a-zA-Z]$/.test(event.key) && find(`[data-key="${event.key}"]`, call);
+  const act = /^[a-zA-Z+]$/.test(event.key) && find(`[data-key="${event.key}"]`, call);
   if (!act) {
     const high = event.key === "a" && find("[data-key=A]", call);
     if (high) say(body.dataset.high);

@@ -31,10 +31,12 @@ mod vouched;
 mod welcome;
 mod words;
 
+use std::sync::Arc;
+
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::HeaderMap;
-use axum::middleware;
+use axum::middleware::{self, Next};
 use axum::response::Redirect;
 use axum::routing::{get, post};
 use tower_http::compression::CompressionLayer;
@@ -50,8 +52,9 @@ pub use oidc::Oidc;
 pub use page::{Drawn, absent};
 pub use settings::About;
 
-/// Everything that a browser is served.
-pub fn router() -> Router<App> {
+/// Everything that a browser is served. `here` is where people reach it.
+pub fn router(here: &str) -> Router<App> {
+    let here: Arc<str> = here.into();
     Router::new()
         .route("/", get(home))
         .route("/setup", get(door::setup).post(door::enter))
@@ -66,6 +69,7 @@ pub fn router() -> Router<App> {
         .route("/inbox/{id}/again", post(inbox::again::ask))
         .route("/inbox/{id}/decide", post(inbox::decide))
         .route("/inbox/{id}/edit", post(inbox::edit))
+        .route("/inbox/{id}/extend", post(inbox::extend::extend))
         .route("/chat", get(chat::list).post(chat::begin))
         .route("/chat/{key}", get(chat::show).post(chat::say))
         .route("/runs", get(runs::list))
@@ -88,6 +92,7 @@ pub fn router() -> Router<App> {
         .route("/rules/{id}/revoke", post(rules::revoke))
         .route("/settings", get(settings::show))
         .route("/settings/models/{name}/test", post(settings::test))
+        .route("/settings/webhooks/{name}/test", post(settings::notify))
         .route("/settings/visits/end", post(visits::end_others))
         .route("/settings/visits/{id}/end", post(visits::end))
         .route("/settings/tokens", post(settings::make))
@@ -98,7 +103,9 @@ pub fn router() -> Router<App> {
         .route("/ui/badge", get(badge::show))
         .route("/ui/events", get(live::events))
         .route("/ui/{file}", get(assets::serve))
-        .layer(middleware::from_fn(form::own_origin))
+        .layer(middleware::from_fn(move |request: Request, next: Next| {
+            form::own_origin(here.clone(), request, next)
+        }))
         .layer(middleware::from_fn(page::dress))
         .layer(CompressionLayer::new())
 }

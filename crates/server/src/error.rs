@@ -275,6 +275,8 @@ impl From<Refusal> for ApiError {
             }
             Refusal::HumanRequired(_) => ApiError::Forbidden(detail),
             Refusal::Decided { .. } => ApiError::Conflict { code: "already_decided", detail },
+            Refusal::NoExpiry(_) => ApiError::Conflict { code: "does_not_expire", detail },
+            Refusal::LongEnough(_) => ApiError::Conflict { code: "long_enough", detail },
             Refusal::Payload => ApiError::BadRequest { code: "bad_payload", detail },
             Refusal::NoSuchMember(_) => ApiError::BadRequest { code: "unknown_member", detail },
             Refusal::NotResumable(_) => ApiError::Conflict { code: "not_resumable", detail },

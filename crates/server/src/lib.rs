@@ -26,4 +26,4 @@ pub mod tokens;
 mod turnstile;
 mod view;
 
-pub use start::{Running, StartError, start};
+pub use start::{Running, StartError, start, url};

@@ -8,6 +8,7 @@ use axum::extract::{DefaultBodyLimit, Request};
 use axum::middleware;
 use axum::response::IntoResponse;
 use chancery_runtime::authority::InForce;
+use chancery_runtime::courier::Subscribers;
 use chancery_runtime::embedding::Memories;
 use chancery_runtime::mailroom::Mailroom;
 use chancery_runtime::model::Models;
@@ -47,6 +48,8 @@ pub struct App {
     pub pause_hold: Duration,
     /// Where people reach this server.
     pub public_url: String,
+    /// Those who are told things.
+    pub subscribers: Arc<Subscribers>,
     /// On which terms agents outside call tools.
     pub mcp: mcp::Terms,
     pub metrics: Metrics,
@@ -78,6 +81,7 @@ impl App {
 pub fn router(app: App) -> Router {
     let limit = app.body_bytes;
     let mcp = mcp::door(&app);
+    let here = app.public_url.clone();
     let (router, document) = OpenApiRouter::with_openapi(Document::openapi())
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
@@ -98,6 +102,7 @@ pub fn router(app: App) -> Router {
         .routes(routes!(permissions::list))
         .routes(routes!(permissions::show))
         .routes(routes!(permissions::decide))
+        .routes(routes!(permissions::extend))
         .routes(routes!(org::show, org::change))
         .routes(routes!(org::versions))
         .routes(routes!(org::version))
@@ -122,9 +127,12 @@ pub fn router(app: App) -> Router {
         .routes(routes!(contracts::transition))
         .routes(routes!(rules::list))
         .routes(routes!(rules::show, rules::revoke))
+        .routes(routes!(rules::narrow))
         .routes(routes!(tokens::make, tokens::list))
         .routes(routes!(tokens::revoke))
+        .routes(routes!(webhooks::list))
         .routes(routes!(webhooks::deliveries))
+        .routes(routes!(webhooks::test))
         .routes(routes!(audit::list))
         .routes(routes!(audit::export))
         .routes(routes!(audit::verify))
@@ -134,7 +142,7 @@ pub fn router(app: App) -> Router {
     router
         .merge(document::page(document))
         .merge(openai::router())
-        .merge(console::router())
+        .merge(console::router(&here))
         .route("/mcp", mcp)
         .fallback(async |request: Request| {
             console::absent(&request).unwrap_or_else(|| ApiError::NoRoute.into_response())

@@ -146,7 +146,7 @@ pub async fn start(
     };
     let workers = Workers::start(parts).await?;
     let stop = CancellationToken::new();
-    tokio::spawn(deliver(store.clone(), subscribers, stop.clone()));
+    tokio::spawn(deliver(store.clone(), subscribers.clone(), stop.clone()));
     let hold = config.run_limits().lease;
     tokio::spawn(deposit(store.clone(), config.memory.retention(), hold, stop.clone()));
     tokio::spawn(attend(mailroom.clone(), authority.clone(), stop.clone()));
@@ -166,6 +166,7 @@ pub async fn start(
         models,
         pause_hold: config.openai.pause_hold(),
         public_url: base.clone(),
+        subscribers: Arc::new(subscribers),
         mcp: config.mcp_terms(address, url(address)),
         metrics: Metrics::install(),
         turnstile: config.turnstile()?,
@@ -268,7 +269,7 @@ impl LocalFiles {
 }
 
 /// How this machine reaches it: a server that listens everywhere is also here.
-fn url(mut address: SocketAddr) -> String {
+pub fn url(mut address: SocketAddr) -> String {
     if address.ip().is_unspecified() {
         let here: IpAddr = match address {
             SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),

@@ -8,7 +8,7 @@ use axum::http::HeaderMap;
 use axum::response::sse::{Event as Frame, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use chancery_domain::id::{RunId, TokenId};
-use chancery_store::Changed;
+use chancery_store::{Changed, Store};
 use futures_util::stream::{self, Stream};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
@@ -22,13 +22,38 @@ use crate::view;
 const LOOK: Duration = Duration::from_secs(1);
 const PAGE: u32 = 256;
 
+/// Whether what a stream was opened with still holds: it ends when that is taken back.
+#[derive(Debug)]
+pub struct Hold {
+    store: Store,
+    token: TokenId,
+    /// When it was last looked at.
+    looked: Instant,
+}
+
+impl Hold {
+    pub fn new(app: &App, token: TokenId) -> Hold {
+        Hold { store: app.store.clone(), token, looked: Instant::now() }
+    }
+
+    /// Whether the token was taken back since, looked at no more often than a run is without a
+    /// hint. A store that is away does not say so.
+    pub async fn is_over(&mut self) -> bool {
+        if self.looked.elapsed() < LOOK {
+            return false;
+        }
+        self.looked = Instant::now();
+        match self.store.token(self.token).await {
+            Ok(token) => token.is_none_or(|it| it.revoked_at.is_some()),
+            Err(_) => false,
+        }
+    }
+}
+
 struct Follower {
     app: App,
     run: RunId,
-    /// By whom it was opened: it ends when that is taken back.
-    by: TokenId,
-    /// When that was last looked at.
-    looked: Instant,
+    by: Hold,
     after: u64,
     changes: broadcast::Receiver<Changed>,
     buffer: std::vec::IntoIter<Frame>,
@@ -38,8 +63,8 @@ struct Follower {
 /// The stream ends when the run has ended and all of its events were sent.
 pub fn live(app: App, run: RunId, by: TokenId, after: u64) -> Response {
     let changes = app.store.bell().changes();
-    let (looked, buffer) = (Instant::now(), Vec::new().into_iter());
-    let follower = Follower { app, run, by, looked, after, changes, buffer, ended: false };
+    let (by, buffer) = (Hold::new(&app, by), Vec::new().into_iter());
+    let follower = Follower { app, run, by, after, changes, buffer, ended: false };
     let keep_alive = KeepAlive::new().interval(Duration::from_secs(15)).text("here");
     let mut response = Sse::new(frames(follower)).keep_alive(keep_alive).into_response();
     // Proxies that buffer would hold the events back.
@@ -59,7 +84,7 @@ fn frames(follower: Follower) -> impl Stream<Item = std::result::Result<Frame, I
             if let Some(frame) = follower.buffer.next() {
                 return Some((Ok(frame), follower));
             }
-            if follower.ended || follower.app.stop.is_cancelled() || follower.is_over().await {
+            if follower.ended || follower.app.stop.is_cancelled() || follower.by.is_over().await {
                 return None;
             }
             match follower.read().await {
@@ -73,19 +98,6 @@ fn frames(follower: Follower) -> impl Stream<Item = std::result::Result<Frame, I
 }
 
 impl Follower {
-    /// Whether the token was taken back since, looked at no more often than the run is without a
-    /// hint. A store that is away does not say so.
-    async fn is_over(&mut self) -> bool {
-        if self.looked.elapsed() < LOOK {
-            return false;
-        }
-        self.looked = Instant::now();
-        match self.app.store.token(self.by).await {
-            Ok(token) => token.is_none_or(|it| it.revoked_at.is_some()),
-            Err(_) => false,
-        }
-    }
-
     /// Reads on, and answers how many events there were.
     async fn read(&mut self) -> Result<usize> {
         let found = self.app.store.events(self.run, self.after, PAGE).await?;

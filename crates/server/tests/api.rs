@@ -36,6 +36,8 @@ mod embeddings;
 mod escalation;
 #[path = "api/events.rs"]
 mod events;
+#[path = "api/extending.rs"]
+mod extending;
 #[path = "api/far.rs"]
 mod far;
 #[path = "api/harness.rs"]
@@ -90,6 +92,8 @@ mod story;
 mod stream;
 #[path = "api/tab.rs"]
 mod tab;
+#[path = "api/taken_back.rs"]
+mod taken_back;
 #[path = "api/traces.rs"]
 mod traces;
 #[path = "api/turnstile.rs"]

@@ -75,6 +75,38 @@ impl Store {
         Ok(notices)
     }
 
+    /// Writes a notice that is about no event, and takes it in the same breath.
+    pub async fn take_new_notice(
+        &self,
+        subscriber: &str,
+        topic: &str,
+        body: serde_json::Value,
+        hold: Duration,
+        at: Timestamp,
+    ) -> Result<Notice, StoreError> {
+        let until = self.database_time().await? + hold.min(PAUSE_MAX).as_micros() as i64;
+        let run = RunId(uuid::Uuid::nil());
+        let written = self
+            .write_rows(
+                "INSERT INTO outbox (subscriber, run_id, seq, topic, at, due_at, tries, body)
+                 VALUES ($1, $2, 0, $3, $4, $5, 1, $6) RETURNING id",
+                vec![
+                    Param::Text(subscriber.to_owned()),
+                    Param::Uuid(run.0),
+                    Param::Text(topic.to_owned()),
+                    Param::Int(at.as_microsecond()),
+                    Param::Int(until),
+                    Param::Text(body.to_string()),
+                ],
+                |row| row.int(0),
+            )
+            .await?;
+        let id = written.first().copied();
+        let id = id.ok_or_else(|| StoreError::Failed("a notice without an id".to_owned()))? as u64;
+        let (subscriber, topic) = (subscriber.to_owned(), topic.to_owned());
+        Ok(Notice { id, subscriber, run, seq: 0, topic, at, tries: 1, body: Some(body) })
+    }
+
     /// It was told, or will never be.
     pub async fn settle_notice(&self, id: u64) -> Result<(), StoreError> {
         self.execute("DELETE FROM outbox WHERE id = $1", vec![Param::Int(id as i64)]).await?;

@@ -112,6 +112,33 @@ impl Store {
         Ok(revoked == 1)
     }
 
+    /// Lets a rule cover less, or hold for less time. Answers whether it does: one that was taken
+    /// back, or that would hold longer, is left as it is.
+    pub async fn narrow_rule(
+        &self,
+        id: RuleId,
+        scope: &str,
+        expires_at: Timestamp,
+        at: Timestamp,
+        entry: Entry,
+    ) -> Result<bool, StoreError> {
+        let narrowed = self
+            .execute_audited(
+                "UPDATE standing_rules SET scope = $1, expires_at = $2
+                 WHERE id = $3 AND revoked_at IS NULL AND expires_at >= $2
+                   AND (scope = $1 OR scope = 'always' OR (scope = 'agent' AND $1 = 'run'))",
+                vec![
+                    Param::Text(scope.to_owned()),
+                    Param::Int(expires_at.as_microsecond()),
+                    Param::Uuid(id.0),
+                ],
+                vec![entry],
+                at,
+            )
+            .await?;
+        Ok(narrowed == 1)
+    }
+
     pub async fn rule(&self, id: RuleId) -> Result<Option<StandingRule>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM standing_rules WHERE id = $1");
         Ok(self.query(sql, vec![Param::Uuid(id.0)], rule).await?.into_iter().next())

@@ -2,7 +2,7 @@
 
 use super::{Client, ClientError, segment};
 use crate::Page;
-use crate::permission::{Authorize, Authorized, Decide, Permission, StandingRule};
+use crate::permission::{Authorize, Authorized, Decide, Extend, Narrow, Permission, StandingRule};
 
 impl Client {
     pub async fn permissions(
@@ -21,6 +21,11 @@ impl Client {
         self.post(&format!("/api/permissions/{}/decision", segment(id)), decide).await
     }
 
+    /// Gives a question more time.
+    pub async fn extend(&self, id: &str, extend: &Extend) -> Result<Permission, ClientError> {
+        self.post(&format!("/api/permissions/{}/extend", segment(id)), extend).await
+    }
+
     /// What the rules would say. Nothing runs.
     pub async fn authorize(&self, question: &Authorize) -> Result<Authorized, ClientError> {
         self.post("/api/authorize", question).await
@@ -32,6 +37,14 @@ impl Client {
 
     pub async fn rule(&self, id: &str) -> Result<StandingRule, ClientError> {
         self.get(&format!("/api/rules/{}", segment(id))).await
+    }
+
+    pub async fn narrow_rule(
+        &self,
+        id: &str,
+        narrow: &Narrow,
+    ) -> Result<StandingRule, ClientError> {
+        self.post(&format!("/api/rules/{}/narrow", segment(id)), narrow).await
     }
 
     pub async fn revoke_rule(&self, id: &str) -> Result<StandingRule, ClientError> {

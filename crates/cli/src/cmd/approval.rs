@@ -5,6 +5,7 @@ mod card;
 mod decide;
 mod edit;
 mod editor;
+mod extend;
 mod find;
 mod list;
 mod prompt;
@@ -12,6 +13,7 @@ mod watch;
 
 use chancery_api::client::Client;
 use chancery_api::permission::Permission;
+use chancery_api::run::Speak;
 use chancery_runtime::clock;
 use clap::Subcommand;
 use serde_json::json;
@@ -52,6 +54,11 @@ pub enum Command {
     Deny(decide::Deny),
     /// Lets a call run with other arguments
     Edit(edit::Args),
+    /// Says something to the agent that asks, which reads it once the batch goes on; decides
+    /// nothing
+    Ask { id: String, text: String },
+    /// Gives questions more time; decides nothing
+    Extend(extend::Args),
     /// One at a time, as they come
     Watch(watch::Args),
 }
@@ -67,8 +74,22 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
         Command::Approve(args) => decide::approve(global, &client, args).await,
         Command::Deny(args) => decide::deny(global, &client, args).await,
         Command::Edit(args) => edit::edit(global, &client, args).await,
+        Command::Ask { id, text } => ask(global, &client, &id, text).await,
+        Command::Extend(args) => extend::extend(global, &client, args).await,
         Command::Watch(args) => watch::watch(global, &client, args).await,
     }
+}
+
+async fn ask(global: &Global, client: &Client, id: &str, text: String) -> anyhow::Result<Outcome> {
+    let asked = request(client, id).await?;
+    let run = client.speak(&asked.run_id, &Speak { text, to: Some(asked.agent) }).await?;
+    if global.json {
+        output::json(&run)?;
+    } else {
+        let name = output::one_line(&run.agent);
+        output::line(format_args!("{name} reads it once the batch of {} goes on", run.id))?;
+    }
+    Ok(Outcome::Done)
 }
 
 /// One request, by its id or the beginning of it.

@@ -12,10 +12,14 @@ pub struct Args {
     /// The type of the mail
     #[arg(long = "type", value_name = "TYPE", default_value = "info")]
     kind: String,
+    /// The contract that it would be about
+    #[arg(long, value_name = "ID")]
+    contract: Option<String>,
 }
 
 pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
-    let query = [("from", args.from), ("to", args.to), ("type", args.kind)];
+    let mut query = vec![("from", args.from), ("to", args.to), ("type", args.kind)];
+    query.extend(args.contract.map(|it| ("contract", it)));
     let said = client(global)?.can_mail(&query).await?;
     if global.json {
         output::json(&said)?;

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
-use chancery_api::client::Client;
+use chancery_api::client::{Client, ClientError};
 use chancery_api::run::{CreateRun, Run};
 
 use crate::Global;
@@ -13,7 +13,7 @@ use crate::server::client;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The agent to talk with
+    /// The agent or the group to talk with
     #[arg(long, default_value = "pa")]
     to: String,
     /// Says one thing and ends
@@ -52,14 +52,26 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
     }
 }
 
-async fn say(client: &Client, agent: &str, session: &str, text: &str) -> anyhow::Result<Run> {
-    let new = CreateRun {
-        agent: Some(agent.to_owned()),
+async fn say(client: &Client, to: &str, session: &str, text: &str) -> anyhow::Result<Run> {
+    let to_agent = CreateRun {
+        agent: Some(to.to_owned()),
         input: text.to_owned(),
         session_key: Some(session.to_owned()),
         ..CreateRun::default()
     };
-    let run = client.create_run(&new).await?;
+    let run = match client.create_run(&to_agent).await {
+        // No agent is called so: a group may be.
+        Err(ClientError::Problem(problem)) if problem.code == "unknown_agent" => {
+            let to_group = CreateRun { agent: None, group: Some(to.to_owned()), ..to_agent };
+            match client.create_run(&to_group).await {
+                Err(ClientError::Problem(it)) if it.code == "unknown_group" => {
+                    return Err(ClientError::Problem(problem).into());
+                }
+                made => made?,
+            }
+        }
+        made => made?,
+    };
     settled(client, run).await
 }
 

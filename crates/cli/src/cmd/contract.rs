@@ -5,6 +5,7 @@ use clap::Subcommand;
 use serde_json::json;
 
 use crate::Global;
+use crate::elapsed;
 use crate::fields::Fields;
 use crate::outcome::Outcome;
 use crate::output::{self, one_line, short};
@@ -28,6 +29,9 @@ pub enum Command {
         agent: Option<String>,
         #[arg(long, default_value_t = 50)]
         limit: u32,
+        /// Only what was issued since: `30m`, `8h`, `7d` or a time
+        #[arg(long, value_name = "WHEN")]
+        since: Option<String>,
     },
     /// One with its steps, its mail, and the contracts beneath it
     Show { id: String },
@@ -69,11 +73,13 @@ pub enum Command {
 pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
     let client = client(global)?;
     match command {
-        Command::Ls { state, agent, limit } => {
+        Command::Ls { state, agent, limit, since } => {
+            let since = since.as_deref().map(elapsed::since).transpose()?;
             let mut query = vec![("limit", limit.to_string())];
             query.extend(state.map(|it| ("state", it)));
             query.extend(agent.map(|it| ("agent", it)));
-            let page = client.contracts(&query).await?;
+            let mut page = client.contracts(&query).await?;
+            page.items.retain(|it| since.is_none_or(|since| it.created_at >= since));
             if global.json {
                 output::json(&page)?;
             } else {

@@ -27,6 +27,8 @@ use crate::output;
 const SCENARIO: &str = include_str!("../../scenarios/demo.yaml");
 const TOOLS: &str = include_str!("../../scenarios/demo/tools.yaml");
 const POLICY: &str = include_str!("../../scenarios/demo/policy.yaml");
+/// The line of the scenario that says which languages it has.
+const LANGUAGES: &str = "lang: [en, zh]";
 const PERSON: &str = "lin";
 const PROJECT: &str = "shop";
 /// What follows on a run's end comes within moments, or not at all.
@@ -37,17 +39,29 @@ pub struct Args {
     /// Ends by itself; exit code 0 only if every step happened
     #[arg(long)]
     headless: bool,
+    /// Starts over in a directory that an earlier demo has left
+    #[arg(long)]
+    fresh: bool,
+    /// The language that the scripted model speaks in, whatever it is spoken to in
+    #[arg(long, value_parser = ["en", "zh"])]
+    lang: Option<String>,
+    /// Does not say how to open the console: for those who only watch the terminal
+    #[arg(long)]
+    no_open: bool,
 }
 
 pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
     let scratch = Scratch::new("demo", global.data.clone())?;
+    if args.fresh {
+        sweep(&scratch.dir)?;
+    }
     // What it shows is counted from the beginning.
     ensure!(
         !scratch.dir.join("data").exists(),
-        "`{}` has a demo in it already: name another directory, or none",
+        "`{}` has a demo in it already: `--fresh` starts over, or name another directory",
         scratch.dir.display()
     );
-    let mut config = settings(&scratch.dir)?;
+    let mut config = settings(&scratch.dir, args.lang.as_deref())?;
     let workspace = config.workspace();
     if let Isolation::Lacking(why) = config.isolation(&workspace).await {
         // Its commands are our own, and do nothing but write a line.
@@ -107,7 +121,7 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
             "The same goal once more ({}): this time its questions wait for you.",
             again.id
         ))?;
-        if let Some(link) = &server.invitation {
+        if let Some(link) = server.invitation.as_ref().filter(|_| !args.no_open) {
             say(&format!("Console       {link}   (lets you in once)"))?;
             say(
                 "              Inbox: what waits. Chat: \"Ship the pricing fix\" from the beginning, and attempts to break the rules",
@@ -249,11 +263,27 @@ fn ships(workspace: &Path) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-fn settings(dir: &Path) -> anyhow::Result<Config> {
+/// Removes what a demo has left, and nothing of anybody else's.
+fn sweep(dir: &Path) -> anyhow::Result<()> {
+    let scenario = dir.join("scenario.yaml");
+    if !scenario.exists() {
+        return Ok(());
+    }
+    for left in ["data", "org"] {
+        match std::fs::remove_dir_all(dir.join(left)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+    }
+    Ok(std::fs::remove_file(scenario)?)
+}
+
+fn settings(dir: &Path, language: Option<&str>) -> anyhow::Result<Config> {
     let (scenario, org) = (dir.join("scenario.yaml"), dir.join("org"));
     std::fs::create_dir_all(dir.join("data/workspace"))?;
     std::fs::create_dir_all(&org)?;
-    std::fs::write(&scenario, SCENARIO)?;
+    let said = language.map(|it| SCENARIO.replacen(LANGUAGES, &format!("lang: [{it}]"), 1));
+    std::fs::write(&scenario, said.as_deref().unwrap_or(SCENARIO))?;
     std::fs::write(org.join("tools.yaml"), TOOLS)?;
     std::fs::write(org.join("policy.yaml"), POLICY)?;
     let mut config = Config {

@@ -108,7 +108,7 @@ async fn port(global: &Global, config: &Config) -> Result<String, String> {
     match tokio::net::TcpListener::bind(config.listen).await {
         Ok(_) => Ok(format!("{} is free", config.listen)),
         Err(error) => {
-            let ours = local_url(&config.data) == Some(format!("http://{}", config.listen));
+            let ours = local_url(&config.data) == Some(chancery_server::url(config.listen));
             match client(global) {
                 Ok(client) if ours && client.health().await.is_ok() => {
                     Ok(format!("{}: our server answers", config.listen))

@@ -4,6 +4,7 @@ use chancery_api::mail::{Mail, MailRejection, NewMail};
 use clap::Subcommand;
 
 use crate::Global;
+use crate::elapsed;
 use crate::fields::Fields;
 use crate::outcome::Outcome;
 use crate::output::{self, one_line, short};
@@ -28,6 +29,9 @@ pub enum Command {
         unread: bool,
         #[arg(long, default_value_t = 50)]
         limit: u32,
+        /// Only what was sent since: `30m`, `8h`, `7d` or a time
+        #[arg(long, value_name = "WHEN")]
+        since: Option<String>,
     },
     /// One, by its id
     Show { id: String },
@@ -57,19 +61,24 @@ pub enum Command {
         agent: Option<String>,
         #[arg(long, default_value_t = 50)]
         limit: u32,
+        /// Only what was tried since: `30m`, `8h`, `7d` or a time
+        #[arg(long, value_name = "WHEN")]
+        since: Option<String>,
     },
 }
 
 pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
     let client = client(global)?;
     match command {
-        Command::Ls { agent, sent, unread, limit } => {
+        Command::Ls { agent, sent, unread, limit, since } => {
+            let since = since.as_deref().map(elapsed::since).transpose()?;
             let mut query = vec![("limit", limit.to_string())];
             if unread {
                 query.push(("unread", "true".to_owned()));
             }
             let which = if sent { "sent" } else { "inbox" };
-            let page = client.mailbox(&agent, which, &query).await?;
+            let mut page = client.mailbox(&agent, which, &query).await?;
+            page.items.retain(|it| since.is_none_or(|since| it.created_at >= since));
             if global.json {
                 output::json(&page)?;
             } else {
@@ -88,10 +97,12 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
                 output::line(format_args!("{} is delivered to {}", sent.id, one_line(&sent.to)))?;
             }
         }
-        Command::Rejections { agent, limit } => {
+        Command::Rejections { agent, limit, since } => {
+            let since = since.as_deref().map(elapsed::since).transpose()?;
             let mut query = vec![("limit", limit.to_string())];
             query.extend(agent.map(|it| ("agent", it)));
-            let page = client.mail_rejections(&query).await?;
+            let mut page = client.mail_rejections(&query).await?;
+            page.items.retain(|it| since.is_none_or(|since| it.attempted_at >= since));
             if global.json {
                 output::json(&page)?;
             } else {

@@ -1,6 +1,7 @@
 //! `mcp`: the tools of a role over standard input and output, and the servers that tools come
 //! from.
 
+mod add;
 mod bridge;
 
 use clap::Subcommand;
@@ -14,15 +15,23 @@ use crate::server::client;
 pub enum Command {
     /// Speaks MCP over standard input and output, for the agent that CHANCERY_TOKEN is for
     Serve,
+    /// Writes one into the organisation's `tools.yaml`
+    Add(add::Args),
     /// The MCP servers that tools come from
-    Ls,
+    Ls {
+        /// At most so many [default: all of them]
+        #[arg(long)]
+        limit: Option<usize>,
+    },
 }
 
 pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
     match command {
         Command::Serve => bridge::serve(client(global)?).await?,
-        Command::Ls => {
-            let page = client(global)?.mcp_servers().await?;
+        Command::Add(args) => return add::add(global, args),
+        Command::Ls { limit } => {
+            let mut page = client(global)?.mcp_servers().await?;
+            page.items.truncate(limit.unwrap_or(usize::MAX));
             if global.json {
                 output::json(&page)?;
             } else {

@@ -4,8 +4,10 @@ use anyhow::Context as _;
 use chancery_api::client::Client;
 use chancery_api::memory::{FoundMemory, Memory, MemoryScope};
 use clap::Subcommand;
+use jiff::Timestamp;
 
 use crate::Global;
+use crate::elapsed;
 use crate::fields::Fields;
 use crate::outcome::{Misused, Outcome, Stopped};
 use crate::output::{self, one_line, short};
@@ -39,6 +41,9 @@ pub enum Command {
         which: Which,
         #[arg(long, default_value_t = 50)]
         limit: u32,
+        /// Only what was written since: `30m`, `8h`, `7d` or a time
+        #[arg(long, value_name = "WHEN")]
+        since: Option<String>,
     },
     /// What has most in common with a question, in any language
     Search {
@@ -83,7 +88,10 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
     };
     let client = client(global)?;
     match command {
-        Command::Ls { which, limit } => list(global, &client, &which, limit).await?,
+        Command::Ls { which, limit, since } => {
+            let since = since.as_deref().map(elapsed::since).transpose()?;
+            list(global, &client, &which, limit, since).await?;
+        }
         Command::Search { question, mode, which, limit, .. } => {
             let mut query = which.query();
             query.push(("q", question));
@@ -144,10 +152,17 @@ impl Which {
     }
 }
 
-async fn list(global: &Global, client: &Client, which: &Which, limit: u32) -> anyhow::Result<()> {
+async fn list(
+    global: &Global,
+    client: &Client,
+    which: &Which,
+    limit: u32,
+    since: Option<Timestamp>,
+) -> anyhow::Result<()> {
     let mut query = which.query();
     query.push(("limit", limit.to_string()));
-    let page = client.memories(&query).await?;
+    let mut page = client.memories(&query).await?;
+    page.items.retain(|it| since.is_none_or(|since| it.created_at >= since));
     if global.json {
         return output::json(&page);
     }

@@ -1,10 +1,11 @@
 //! `model`: which models there are, and whether they answer.
 
+mod add;
+
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use chancery_domain::id::AgentId;
-use chancery_runtime::model::{Message, Request};
+use chancery_runtime::model::try_out;
 use chancery_server::config::{Config, ModelConfig, build_model, describe_models};
 use clap::Subcommand;
 use serde_json::json;
@@ -18,17 +19,22 @@ use crate::server::{environment, settings};
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Those of the settings
-    Ls,
+    Ls {
+        /// At most so many [default: all of them]
+        #[arg(long)]
+        limit: Option<usize>,
+    },
+    /// Writes one into the settings' file; the server reads it when it starts
+    Add(add::Args),
     /// Asks one for a word, so that a wrong key shows now and not in the first run
     Test { name: String },
 }
 
-const QUESTION: &str = "Answer with the one word: ready";
-
 pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
-    let (config, _) = settings(global, Table::new())?;
+    let (config, layers) = settings(global, Table::new())?;
     match command {
-        Command::Ls => list(global, &config),
+        Command::Ls { limit } => list(global, &config, limit.unwrap_or(usize::MAX)),
+        Command::Add(args) => add::add(global, &config, layers.file, args),
         Command::Test { name } => {
             let Some(model) = config.models.get(&name) else {
                 let said = format!("there is no model `{name}`: it has a table `[models.{name}]`");
@@ -41,17 +47,8 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
 
 async fn test(global: &Global, name: &str, config: &ModelConfig) -> anyhow::Result<Outcome> {
     let model = build_model(name, config, &environment().collect::<BTreeMap<_, _>>())?;
-    let agent = AgentId::from("chancery");
-    let messages = [Message::User { text: QUESTION.to_owned() }];
-    let asked = Request {
-        run: None,
-        agent: &agent,
-        system: "You are being tried out.",
-        messages: &messages,
-        tools: &[],
-    };
     let began = Instant::now();
-    let reply = model.generate(asked).await?;
+    let reply = try_out(&*model).await?;
     let took = began.elapsed().as_millis() as u64;
     if global.json {
         let usage = json!({ "input_tokens": reply.usage.input_tokens,
@@ -65,10 +62,10 @@ async fn test(global: &Global, name: &str, config: &ModelConfig) -> anyhow::Resu
     Ok(Outcome::Done)
 }
 
-fn list(global: &Global, config: &Config) -> anyhow::Result<Outcome> {
+fn list(global: &Global, config: &Config, limit: usize) -> anyhow::Result<Outcome> {
     let provider = |it: &ModelConfig| format!("{:?}", it.provider).to_lowercase();
     if global.json {
-        let shown = config.models.iter().map(|(name, it)| {
+        let shown = config.models.iter().take(limit).map(|(name, it)| {
             json!({ "name": name, "provider": it.provider, "model": it.model,
                 "base_url": it.base_url, "api_key_env": it.api_key_env })
         });
@@ -80,7 +77,7 @@ fn list(global: &Global, config: &Config) -> anyhow::Result<Outcome> {
         output::line(format_args!("none are in the settings; in use is {found}"))?;
         return Ok(Outcome::Done);
     }
-    let rows = config.models.iter().map(|(name, it)| {
+    let rows = config.models.iter().take(limit).map(|(name, it)| {
         let key = it.api_key_env.clone().unwrap_or_default();
         let (model, url) = (it.model.clone(), it.base_url.clone());
         vec![name.clone(), provider(it), model.unwrap_or_default(), url.unwrap_or_default(), key]

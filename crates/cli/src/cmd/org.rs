@@ -19,18 +19,22 @@ use crate::Global;
 use crate::outcome::{Misused, Outcome};
 use crate::output::{self, visible};
 use crate::server::{client, settings};
+use crate::window::Window;
 use side::Side;
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Who there is; with --tools, which role has which tool; with --chart, who reports to whom
+    /// Who there is; with --tools, which role has which tool; with --chart, who reports to whom;
+    /// with --mail, who writes what to whom
     Show {
         /// A directory, a version's number, `running` or `builtin` [default: the server's]
         which: Option<Side>,
-        #[arg(long, conflicts_with = "chart")]
+        #[arg(long, group = "view")]
         tools: bool,
-        #[arg(long)]
+        #[arg(long, group = "view")]
         chart: bool,
+        #[arg(long, group = "view")]
+        mail: bool,
     },
     /// Writes the built-in organisation out, for you to change
     Init { dir: PathBuf },
@@ -47,7 +51,10 @@ pub enum Command {
         to: Option<Side>,
     },
     /// Every version that was in force
-    History,
+    History {
+        #[command(flatten)]
+        window: Window,
+    },
     /// Puts a directory's files in force on the server
     Apply {
         dir: PathBuf,
@@ -63,9 +70,15 @@ pub enum Command {
 
 pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
     match command {
-        Command::Show { which, tools, chart } => {
+        Command::Show { which, tools, chart, mail } => {
             let loaded = side::of(global, which).await?;
-            show::show(global, &loaded, tools, chart)
+            match (tools, chart, mail) {
+                (true, ..) => show::matrix(global, &loaded)?,
+                (_, true, _) => show::chart(global, &loaded.org)?,
+                (_, _, true) => show::mail(global, &loaded.org)?,
+                _ => show::people(global, &loaded.org)?,
+            }
+            Ok(Outcome::Done)
         }
         Command::Init { dir } => {
             write_out(&dir, &Files::default())?;
@@ -73,7 +86,7 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
         }
         Command::Check { dir } => check(global, dir),
         Command::Diff { from, to } => diff(global, from, to).await,
-        Command::History => history(global).await,
+        Command::History { window } => history(global, &window).await,
         Command::Apply { dir, dry_run } => {
             let (files, mistakes) = read_files(Some(&dir));
             // What is wrong with the directory itself no server can see.
@@ -183,7 +196,7 @@ fn mark(effect: &str) -> char {
     }
 }
 
-async fn history(global: &Global) -> anyhow::Result<Outcome> {
+async fn history(global: &Global, window: &Window) -> anyhow::Result<Outcome> {
     let client = client(global)?;
     let mut items = Vec::new();
     let mut cursor = None;
@@ -197,6 +210,7 @@ async fn history(global: &Global) -> anyhow::Result<Outcome> {
             break;
         }
     }
+    window.cut(&mut items, |it| it.at)?;
     if global.json {
         output::json(&items)?;
         return Ok(Outcome::Done);

@@ -1,7 +1,7 @@
 //! `rule`: decisions that are remembered.
 
 use chancery_api::client::Client;
-use chancery_api::permission::StandingRule;
+use chancery_api::permission::{Narrow, StandingRule};
 use chancery_runtime::clock;
 use clap::Subcommand;
 use jiff::Timestamp;
@@ -30,6 +30,16 @@ pub enum Command {
     },
     /// One, by its id or the beginning of it
     Show { id: String },
+    /// Lets it cover less, or hold for less time
+    Narrow {
+        id: String,
+        /// `agent`: for one agent alone; `run`: for the run alone that it was made in
+        #[arg(long, value_parser = ["run", "agent"])]
+        scope: Option<String>,
+        /// How long it still holds: `30m`, `8h`, `7d`
+        #[arg(long = "for", value_name = "TIME", required_unless_present = "scope")]
+        holds_for: Option<String>,
+    },
     /// Makes it hold no more: what it covers is asked again
     Revoke { id: String },
 }
@@ -50,6 +60,11 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
             }
         }
         Command::Show { id } => print(global, &named(&client, &id).await?)?,
+        Command::Narrow { id, scope, holds_for } => {
+            let id = named(&client, &id).await?.id;
+            let narrow = Narrow { scope, expires_after: holds_for };
+            print(global, &client.narrow_rule(&id, &narrow).await?)?;
+        }
         Command::Revoke { id } => {
             let id = named(&client, &id).await?.id;
             let rule = client.revoke_rule(&id).await?;

@@ -2,10 +2,13 @@
 
 pub mod story;
 
+use std::collections::BTreeMap;
+
 use chancery_api::client::{Client, ClientError};
 use chancery_api::run::{CreateRun, Run, Signal, Speak, Tree};
 use clap::Subcommand;
 use jiff::Timestamp;
+use serde_json::json;
 
 use crate::Global;
 use crate::cmd::approval;
@@ -65,6 +68,8 @@ pub enum Command {
     },
     /// The run with its children
     Tree { id: String },
+    /// It and all beneath it with every event of theirs, as one JSON document
+    Export { id: String },
     /// Says something into it
     Say {
         id: String,
@@ -87,6 +92,12 @@ pub enum Command {
     Pause { id: String },
     /// Goes on with one that is paused, or that failed at the model
     Resume { id: String },
+    /// The same goal once more, as a run of its own: its calls are made and asked about anew
+    Fork {
+        id: String,
+        #[arg(long)]
+        wait: bool,
+    },
     /// Asks it to come to an end with what it has
     Wrapup { id: String },
 }
@@ -111,6 +122,7 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
             print_next(&client, &run).await?;
             return Ok(outcome::of_status(&run.status));
         }
+        Command::Export { id } => return export(&client, &id).await,
         Command::Tree { id } => return tree(global, &client.tree(&id).await?),
         Command::Start { input, agent, group, user, project, session, wait } => {
             let agent = agent.or_else(|| group.is_none().then(|| "pa".to_owned()));
@@ -141,6 +153,10 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
                 }
                 Err(error) => return Err(error.into()),
             }
+        }
+        Command::Fork { id, wait } => {
+            let run = client.create_run(&same_goal(client.run(&id).await?)).await?;
+            if wait { settled(&client, run).await? } else { run }
         }
         Command::Cancel { id } => client.cancel(&id).await?,
         Command::Pause { id } => client.pause(&id).await?,
@@ -255,6 +271,40 @@ fn tree(global: &Global, tree: &Tree) -> anyhow::Result<Outcome> {
     } else {
         branch(tree, 0)?;
     }
+    Ok(Outcome::Done)
+}
+
+/// What a run was asked for, by whom, and within which limits. Its talk is not gone on with.
+fn same_goal(run: Run) -> CreateRun {
+    CreateRun {
+        agent: run.group.is_none().then_some(run.agent),
+        group: run.group,
+        input: run.input,
+        user: Some(run.user),
+        project: run.project,
+        session_key: None,
+        delegated_permissions: run.delegated_permissions,
+    }
+}
+
+/// As the console has it for download.
+async fn export(client: &Client, id: &str) -> anyhow::Result<Outcome> {
+    let tree = client.tree(id).await?;
+    let (mut events, mut next) = (BTreeMap::new(), vec![&tree]);
+    while let Some(Tree { run, children }) = next.pop() {
+        let (mut log, mut after) = (Vec::new(), 0);
+        loop {
+            let page = client.events(&run.id, after).await?;
+            log.extend(page.items);
+            after = log.last().map_or(0, |it| it.seq);
+            if page.next_cursor.is_none() {
+                break;
+            }
+        }
+        events.insert(run.id.clone(), log);
+        next.extend(children);
+    }
+    output::json(&json!({ "run": tree, "events": events }))?;
     Ok(Outcome::Done)
 }
 

@@ -13,6 +13,7 @@ use crate::Global;
 use crate::outcome::{Misused, Outcome};
 use crate::output;
 use crate::server::{client, settings};
+use crate::window::Window;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
@@ -53,7 +54,10 @@ pub enum Command {
         operator: bool,
     },
     /// Every token, without its secret
-    Ls,
+    Ls {
+        #[command(flatten)]
+        window: Window,
+    },
     /// Makes a token worthless
     Revoke { id: String },
 }
@@ -69,8 +73,9 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
                 output::line(format_args!("{}", made.token))?;
             }
         }
-        Command::Ls => {
-            let page = client(global)?.tokens().await?;
+        Command::Ls { window } => {
+            let mut page = client(global)?.tokens().await?;
+            window.cut(&mut page.items, |it| it.created_at)?;
             if global.json {
                 output::json(&page)?;
             } else {

@@ -11,7 +11,11 @@ use crate::server::client;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Every tool, with its risk and what it can do
-    Ls,
+    Ls {
+        /// At most so many [default: all of them]
+        #[arg(long)]
+        limit: Option<usize>,
+    },
     /// What would come of a call: yes (0), ask (8) or no (6); nothing runs
     Try(can_i::Args),
 }
@@ -19,8 +23,9 @@ pub enum Command {
 pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
     match command {
         Command::Try(args) => can_i::run(global, args).await,
-        Command::Ls => {
-            let page = client(global)?.tools().await?;
+        Command::Ls { limit } => {
+            let mut page = client(global)?.tools().await?;
+            page.items.truncate(limit.unwrap_or(usize::MAX));
             if global.json {
                 output::json(&page)?;
             } else {

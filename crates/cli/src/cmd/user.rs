@@ -15,7 +15,11 @@ use crate::server::client;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Everybody who was ever let in
-    Ls,
+    Ls {
+        /// At most so many [default: all of them]
+        #[arg(long)]
+        limit: Option<usize>,
+    },
     /// Lets a person in: makes their token and prints it, once
     Add {
         name: String,
@@ -30,7 +34,7 @@ pub enum Command {
 pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
     let client = client(global)?;
     match command {
-        Command::Ls => list(global, &client).await,
+        Command::Ls { limit } => list(global, &client, limit).await,
         Command::Add { name, operator } => {
             if held(&client, &name).await?.iter().any(is_valid) {
                 let said = format!("`{name}` is let in already: `user reset` makes a new token");
@@ -77,7 +81,7 @@ async fn make(
     Ok(Outcome::Done)
 }
 
-async fn list(global: &Global, client: &Client) -> anyhow::Result<Outcome> {
+async fn list(global: &Global, client: &Client, limit: Option<usize>) -> anyhow::Result<Outcome> {
     let mut people: BTreeMap<String, (bool, usize)> = BTreeMap::new();
     for token in client.tokens().await?.items.into_iter().filter(|it| it.kind == "human") {
         let (operator, valid) = people.entry(token.name.clone()).or_default();
@@ -86,13 +90,14 @@ async fn list(global: &Global, client: &Client) -> anyhow::Result<Outcome> {
             *valid += 1;
         }
     }
+    let people = people.into_iter().take(limit.unwrap_or(usize::MAX));
     if global.json {
-        let shown = people.iter().map(|(name, (operator, valid))| {
+        let shown = people.map(|(name, (operator, valid))| {
             json!({ "name": name, "operator": operator, "tokens": valid })
         });
         output::json(&json!({ "items": shown.collect::<Vec<_>>() }))?;
     } else {
-        let rows = people.into_iter().map(|(name, (operator, valid))| {
+        let rows = people.map(|(name, (operator, valid))| {
             let right = if operator { "operator" } else { "" };
             let state = if valid == 0 { "shut out".to_owned() } else { valid.to_string() };
             vec![name, right.to_owned(), state]

@@ -181,6 +181,11 @@ fn a_remembered_answer_holds_until_it_is_revoked() {
     let again = bank.chancery(&["run", "start", "memo again", "--wait"]);
     assert_eq!(again.code, 0, "{again:?}");
     assert_eq!(bank.paid().len(), 4);
+    // It can be made to cover less, and not more.
+    bank.chancery(&["rule", "narrow", &rule]).usage();
+    let narrowed = bank.chancery(&["rule", "narrow", &rule[..30], "--for", "5m", "--json"]).json();
+    assert!(narrowed["expires_at"].as_str() < rules["items"][0]["expires_at"].as_str());
+    assert!(bank.chancery(&["rule", "narrow", &rule, "--for", "6h"]).failed(7).contains("more"));
     let revoked = bank.chancery(&["rule", "revoke", &rule]);
     assert!(revoked.done().starts_with(&format!("{rule} is revoked")), "{revoked:?}");
     assert_eq!(bank.chancery(&["rule", "ls"]).done().lines().count(), 1);
@@ -310,4 +315,24 @@ fn who_may_not_decide_is_told_so() {
     let service = token(&["service", "--name", "ci", "--permission", "approve"]);
     let done = bank.chancery(&[&approve[..], &[&service]].concat());
     assert_eq!(done.code, 0, "{done:?}");
+}
+
+#[test]
+fn more_time_is_given_up_to_a_limit_and_decides_nothing() {
+    let bank = Bank::open();
+    let run = bank.asks("two");
+    let first = bank.open_requests().remove(0);
+    let extended = bank.chancery(&["approval", "extend", &first[..30], "--by", "7d"]);
+    assert_eq!(extended.done(), format!("pay ({first}) has 7d 23h left\n"), "{extended:?}");
+    // A run stands for all that it asks; each is given what it had at first.
+    let all = bank.chancery(&["approval", "extend", &run, "--json"]).json();
+    let statuses: Vec<&Value> =
+        all["items"].as_array().unwrap().iter().map(|it| &it["status"]).collect();
+    assert_eq!(statuses, ["pending", "pending"]);
+    bank.chancery(&["approval", "extend", &first, "--by", "60d"]).done();
+    assert!(bank.chancery(&["approval", "extend", &first]).failed(7).contains("as long as"));
+    bank.chancery(&["approval", "extend", &first, "--by", "soon"]).failed(1);
+    assert_eq!(bank.paid(), [""; 0]);
+    assert_eq!(bank.chancery(&["approval", "deny", &first, "-r", "no"]).code, 0);
+    bank.chancery(&["approval", "extend", &first]).failed(7);
 }

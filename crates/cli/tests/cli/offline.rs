@@ -18,6 +18,7 @@ fn version_and_help_are_there() {
     for command in [
         "serve",
         "demo",
+        "login",
         "run",
         "chat",
         "token",

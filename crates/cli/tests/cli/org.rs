@@ -55,6 +55,14 @@ fn the_chart_and_the_matrix_are_shown_without_a_server() {
     let chart = place.chancery(&["org", "show", "--chart"]);
     assert!(chart.done().starts_with("board (people)\n├ ceo  L1  7 tools\n"), "{}", chart.out);
     assert!(chart.out.contains("frontend_worker  L3  12 tools  (2 managers)"), "{}", chart.out);
+    let mail = place.chancery(&["org", "show", "--mail", "--json"]).json();
+    let open = mail["items"].as_array().unwrap();
+    let clarifies = json!({"from": "product_manager", "to": "frontend_worker",
+        "type": "requirement_clarification", "needs_contract": true});
+    assert!(open.contains(&clarifies), "{mail}");
+    assert!(!open.iter().any(|it| it["from"] == "backend_worker" && it["to"] == "ceo"), "{mail}");
+    assert!(place.chancery(&["org", "show", "--mail"]).done().contains("an active contract"));
+    place.chancery(&["org", "show", "--mail", "--chart"]).usage();
     let matrix = place.chancery(&["org", "show", "--tools", "--json"]).json();
     assert_eq!(
         matrix["ceo"],

@@ -44,6 +44,9 @@ fn a_run_is_started_and_looked_at() {
     let tree = place.chancery(&["run", "tree", &run]);
     assert_eq!(tree.done(), format!("{run}  pa  completed  hello\n"));
     assert_eq!(place.chancery(&["run", "tree", &run, "--json"]).json()["children"], json!([]));
+    let exported = place.chancery(&["run", "export", &run]).json();
+    assert_eq!(exported["run"]["id"], json!(run));
+    assert_eq!(exported["events"][&run].as_array().unwrap().len(), 3, "{exported}");
     place.chancery(&["run", "show", "run_00"]).failed(1);
     place.chancery(&["run", "show", "../tokens"]).failed(1);
     place.chancery(&["run", "start", "hello", "--agent", "stranger"]).failed(1);

@@ -28,6 +28,23 @@ fn a_server_is_found_by_its_directory_and_leaves_it_tidy() {
 }
 
 #[test]
+fn the_doctor_knows_our_own_server_wherever_it_listens() {
+    for ip in ["127.0.0.1", "0.0.0.0", "[::]"] {
+        // Nobody else has it a moment later.
+        let free = std::net::TcpListener::bind(format!("{ip}:0")).unwrap();
+        let address = format!("{ip}:{}", free.local_addr().unwrap().port());
+        drop(free);
+        let place = Place::configured("");
+        let _server = place.serve(&["--listen", &address]);
+        let mut command = place.command(&["doctor"]);
+        command.env("CHANCERY_LISTEN", &address);
+        let doctor = went(command);
+        assert!(doctor.out.contains(&format!("{address}: our server answers")), "{doctor:?}");
+        assert_eq!(doctor.code, 0, "{doctor:?}");
+    }
+}
+
+#[test]
 fn a_taken_port_is_one_line() {
     let place = Place::configured("");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

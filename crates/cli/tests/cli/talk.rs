@@ -42,9 +42,15 @@ async fn a_talk_keeps_its_session() {
     assert_eq!(two.json()["session_key"], "s");
     let messages = model.requests()[4].body["messages"].to_string();
     assert!(messages.contains("first") && messages.contains("answer 4"), "{messages}");
+    // A group is talked with like an agent; what is neither is said so.
+    let group = place.chancery(&["chat", "-m", "hello all", "--to", "grp_research", "--json"]);
+    assert_eq!(group.json()["group"], "grp_research", "{group:?}");
+    let nobody = place.chancery(&["chat", "-m", "hello", "--to", "grp_nobody"]);
+    assert!(nobody.failed(1).contains("there is no agent `grp_nobody`"));
     // Another talk knows nothing of it.
     place.chancery(&["chat", "-m", "third"]).done();
-    assert!(!model.requests()[5].body["messages"].to_string().contains("first"));
+    let last = model.requests().pop().unwrap();
+    assert!(!last.body["messages"].to_string().contains("first"));
     assert_eq!(server.stop(), 0);
 }
 

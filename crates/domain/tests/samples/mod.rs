@@ -176,6 +176,20 @@ pub fn escalated(id: &str) -> Event {
     .into()
 }
 
+pub fn extended(id: &str) -> Event {
+    more_time(asked(id), id)
+}
+
+/// On a question that has a key of its own.
+pub fn extended_on(key: &str, id: &str) -> Event {
+    more_time(permission_of(key), id)
+}
+
+fn more_time(permission: PermissionId, id: &str) -> Event {
+    let (call, expires_at, by) = (CallId::from(id), Timestamp::MAX, ada());
+    PermissionExtended { call, permission, expires_at, by }.into()
+}
+
 pub fn waits(id: &str, key: &str) -> Event {
     WaitBegan { call: CallId::from(id), correlation_key: WaitKey::from(key), until: None }.into()
 }
@@ -305,6 +319,7 @@ pub fn every_event() -> Vec<Event> {
         retried("a"),
         recovers("a", "again"),
         escalated("a"),
+        extended("a"),
         closed(),
         WaitBegan {
             call: CallId::from("a"),

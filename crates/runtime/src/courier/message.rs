@@ -8,7 +8,7 @@ use chancery_store::read::RunRow;
 use chancery_store::{Store, StoreError};
 use serde_json::{Value, json};
 
-use super::Subscribers;
+use super::{Subscribers, TRIAL};
 
 /// How a channel wants to be spoken to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -39,7 +39,13 @@ pub(super) async fn about(
     notice: &Notice,
 ) -> Result<String, StoreError> {
     if let Some(said) = &notice.body {
-        return Ok(of_the_board(all, format, notice, said).to_string());
+        let line = of_no_run(all, notice, said);
+        return Ok(match format {
+            Format::Generic => without_run(all, notice, said),
+            Format::Slack => json!({"text": line}),
+            Format::Feishu => json!({"msg_type": "text", "content": {"text": line}}),
+        }
+        .to_string());
     }
     let run = store.run(notice.run).await?;
     let questions = match &*notice.topic {
@@ -57,32 +63,32 @@ pub(super) async fn about(
     Ok(body.to_string())
 }
 
-/// Nobody in the organisation answers: people are wanted.
-fn of_the_board(all: &Subscribers, format: Format, notice: &Notice, said: &Value) -> Value {
-    let line = || board_sentence(all, said);
-    match format {
-        Format::Generic => {
-            let mut body = json!({
-                "type": notice.topic, "at": notice.at.to_string(), "url": mailroom(all),
-            });
-            if let (Some(body), Some(said)) = (body.as_object_mut(), said.as_object()) {
-                body.extend(said.clone());
-            }
-            body
-        }
-        Format::Slack => json!({"text": line()}),
-        Format::Feishu => json!({"msg_type": "text", "content": {"text": line()}}),
+/// What is about no run, for programs.
+fn without_run(all: &Subscribers, notice: &Notice, said: &Value) -> Value {
+    let url = page(all, notice);
+    let mut body = json!({"type": notice.topic, "at": notice.at.to_string(), "url": url});
+    if let (Some(body), Some(said)) = (body.as_object_mut(), said.as_object()) {
+        body.extend(said.clone());
     }
+    body
 }
 
-fn board_sentence(all: &Subscribers, said: &Value) -> String {
+/// The same for people: nobody in the organisation answers, or somebody tries the channel.
+fn of_no_run(all: &Subscribers, notice: &Notice, said: &Value) -> String {
     let name = |field: &str| visible(said[field].as_str().unwrap_or_default());
+    let link = page(all, notice);
+    if notice.topic == TRIAL {
+        let by = name("by");
+        return format!("This is a test: {by} wants to know whether you are told. {link}");
+    }
     let (from, to) = (name("from_agent"), name("to_agent"));
-    format!("{to} has not answered what {from} raised: the board is asked. {}", mailroom(all))
+    format!("{to} has not answered what {from} raised: the board is asked. {link}")
 }
 
-fn mailroom(all: &Subscribers) -> String {
-    format!("{}/mail", all.public_url.trim_end_matches('/'))
+/// Where to look.
+fn page(all: &Subscribers, notice: &Notice) -> String {
+    let page = if notice.topic == TRIAL { "settings" } else { "mail" };
+    format!("{}/{page}", all.public_url.trim_end_matches('/'))
 }
 
 /// What a person is told by mail.
@@ -98,8 +104,8 @@ pub(super) async fn letter(
 ) -> Result<Letter, StoreError> {
     let subject = |rest: &str| format!("[Chancery] {rest}");
     if let Some(said) = &notice.body {
-        let text = board_sentence(all, said);
-        return Ok(Letter { subject: subject("the board is asked"), text });
+        let about = if notice.topic == TRIAL { "a test" } else { "the board is asked" };
+        return Ok(Letter { subject: subject(about), text: of_no_run(all, notice, said) });
     }
     let run = store.run(notice.run).await?;
     let questions = match &*notice.topic {

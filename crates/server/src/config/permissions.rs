@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 pub struct PermissionsConfig {
     /// How long a question stands: `30m`, `24h`, `7d`.
     pub expire_after: Span,
+    /// How long a question may stand in all, however often it is given more time.
+    pub extend_up_to: Span,
     /// What becomes of a question that nobody answers: `deny`, `escalate` or `wait`.
     pub on_expiry: Expiry,
     /// Whether the rest of a batch runs when a call of it was denied: `continue` or
@@ -41,6 +43,7 @@ impl Default for PermissionsConfig {
     fn default() -> PermissionsConfig {
         PermissionsConfig {
             expire_after: Span(Terms::default().expire_after),
+            extend_up_to: Span(Duration::from_secs(30 * 24 * 60 * 60)),
             on_expiry: Expiry::Deny,
             on_partial_deny: PartialDeny::Continue,
             remember_for: Span(Duration::from_secs(30 * 24 * 60 * 60)),

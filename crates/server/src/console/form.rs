@@ -1,6 +1,7 @@
 //! Forms: only our own pages send them. Where a visit is needed, they also carry what only its
 //! pages know.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Form;
@@ -60,25 +61,36 @@ impl<T: DeserializeOwned> FromRequest<App> for Signed<T> {
     }
 }
 
-/// Refuses what another site's page had a browser send.
-pub async fn own_origin(request: Request, next: Next) -> Response {
+/// Refuses what another site's page had a browser send. `here` is where people reach this server.
+pub async fn own_origin(here: Arc<str>, request: Request, next: Next) -> Response {
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-    if reads || is_own(request.headers()) {
+    if reads || is_own(request.headers(), &here) {
         next.run(request).await
     } else {
         foreign().into_response()
     }
 }
 
-fn is_own(headers: &HeaderMap) -> bool {
+fn is_own(headers: &HeaderMap, here: &str) -> bool {
     let said = |name: &str| headers.get(name).map(|it| it.to_str().unwrap_or("?"));
     let host = headers.get(header::HOST).and_then(|it| it.to_str().ok());
     match (said("sec-fetch-site"), said("origin")) {
         (Some(site), _) => matches!(site, "same-origin" | "none"),
-        (None, Some(origin)) => origin.split_once("://").map(|it| it.1) == host,
+        // A proxy may have put its own name for us in the place of the host.
+        (None, Some(origin)) => {
+            origin.split_once("://").map(|it| it.1) == host || is_of(here, origin)
+        }
         // No browser: it has no cookies but those that it was given.
         (None, None) => true,
     }
+}
+
+/// Whether a page of this origin is beneath a URL.
+fn is_of(url: &str, origin: &str) -> bool {
+    let end = url
+        .split_once("://")
+        .map(|(scheme, rest)| scheme.len() + 3 + rest.find('/').unwrap_or(rest.len()));
+    end.and_then(|it| url.get(..it)).is_some_and(|it| it.eq_ignore_ascii_case(origin))
 }
 
 fn foreign() -> ApiError {
@@ -105,7 +117,7 @@ mod tests {
             let pairs = pairs.iter().map(|(name, value)| {
                 (HeaderName::from_static(name), HeaderValue::from_static(value))
             });
-            is_own(&pairs.collect())
+            is_own(&pairs.collect(), "https://chancery.example/here")
         };
         let host = ("host", "127.0.0.1:7717");
         assert!(is_own(&[host]));
@@ -115,6 +127,20 @@ mod tests {
         assert!(!is_own(&[host, ("origin", "null")]));
         assert!(!is_own(&[host, ("sec-fetch-site", "cross-site")]));
         assert!(!is_own(&[host, ("sec-fetch-site", "same-site")]));
+        // Behind a proxy that calls us by another name.
+        let inside = ("host", "backend:7717");
+        assert!(is_own(&[inside, ("origin", "https://chancery.example")]));
+        for other in [
+            "http://chancery.example",
+            "https://chancery.example.evil.org",
+            "https://chancery.example:8443",
+            "https://chancery.exampl",
+            "https://chancery.example/here",
+            "",
+            "://",
+        ] {
+            assert!(!is_own(&[inside, ("origin", other)]), "{other}");
+        }
         let mixed = [host, ("sec-fetch-site", "cross-site"), ("origin", "http://127.0.0.1:7717")];
         assert!(!is_own(&mixed));
     }

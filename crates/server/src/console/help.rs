@@ -57,6 +57,7 @@ fn places(frame: &Frame) -> Vec<Place> {
                 ("e", w.key_edit),
                 ("w", w.key_why),
                 ("t", w.key_trace),
+                ("+", w.key_extend),
             ]),
         },
         Place {

@@ -3,6 +3,7 @@
 
 pub mod again;
 pub mod bulk;
+pub mod extend;
 
 use askama::Template;
 use axum::Json;
@@ -74,7 +75,7 @@ impl Shows {
             Shows::Pending => w.needs_you,
             Shows::Escalated => w.escalated_tab,
             Shows::Decided => w.decided_tab,
-            Shows::Expired => w.state_expired,
+            Shows::Expired => w.expired_tab,
         }
     }
 

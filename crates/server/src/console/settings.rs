@@ -9,7 +9,7 @@ use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use chancery_api::org::Tool;
 use chancery_api::token::{MadeToken, NewToken, Token};
-use chancery_api::webhook::Delivery;
+use chancery_api::webhook::{self, Delivery, Subscriber};
 use chancery_domain::id::UserId;
 use chancery_domain::org as domain;
 use chancery_runtime::sandbox::Isolation;
@@ -111,6 +111,9 @@ struct SettingsPage {
     /// Of those who are told something, what became of it; for operators alone.
     deliveries: Option<Vec<Delivery>>,
     tried: Option<Tried>,
+    /// Those who are told something; for operators alone.
+    subscribers: Vec<Subscriber>,
+    told: Option<webhook::Tried>,
 }
 
 /// An MCP server.
@@ -137,10 +140,12 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Result<Response> 
 }
 
 async fn page(app: &App, visitor: &Visitor) -> Result<SettingsPage> {
-    let (mut tokens, mut deliveries) = (None, None);
+    let (mut tokens, mut deliveries, mut subscribers) = (None, None, Vec::new());
     if let Ok(operator) = operator(visitor) {
         let all = tokens::list(State(app.clone()), Operator(operator.0.clone())).await?.0.items;
         tokens = Some(all);
+        let caller = Operator(operator.0.clone());
+        subscribers = webhooks::list(State(app.clone()), caller).await?.0.items;
         let newest = Params(webhooks::ListParams::default());
         let found = webhooks::deliveries(State(app.clone()), operator, newest).await?;
         deliveries = Some(found.0.items);
@@ -160,8 +165,10 @@ async fn page(app: &App, visitor: &Visitor) -> Result<SettingsPage> {
         visits: visits::list(app, visitor).await?,
         tokens,
         deliveries,
+        subscribers,
         made: None,
         tried: None,
+        told: None,
     })
 }
 
@@ -200,6 +207,17 @@ pub async fn test(
     let tried = trial::of(&app, &name).await?;
     let page = page(&app, &visitor).await?;
     draw(&SettingsPage { tried: Some(tried), ..page })
+}
+
+/// Tells a subscriber something, so that somebody sees whether they are told.
+pub async fn notify(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    Signed { visitor, .. }: Signed<Nothing>,
+) -> Result<Response> {
+    let told = webhooks::test(State(app.clone()), operator(&visitor)?, Path(name)).await?;
+    let page = page(&app, &visitor).await?;
+    draw(&SettingsPage { told: Some(told.0), ..page })
 }
 
 #[derive(Debug, Deserialize)]

@@ -44,7 +44,7 @@ words! {
     live_lost: "not connected, trying again", "连接中断，正在重试";
     no_script: "Without scripts this page does not update itself: load it again to see what is new.", "未启用脚本，页面不会自动更新：请刷新以查看最新内容。";
     operator: "operator", "管理员";
-    keys_inbox: "j k move · Enter open · x select · on a call: a approve once · d deny · e edit · w why · t trace · ? all keys", "j k 移动 · Enter 打开 · x 选中 · 在调用上：a 批准一次 · d 拒绝 · e 编辑 · w 原因 · t 轨迹 · ? 全部快捷键";
+    keys_inbox: "j k move · Enter open · x select · on a call: a approve once · d deny · e edit · w why · t trace · + more time · ? all keys", "j k 移动 · Enter 打开 · x 选中 · 在调用上：a 批准一次 · d 拒绝 · e 编辑 · w 原因 · t 轨迹 · + 延长 · ? 全部快捷键";
     keys_focus: "Keys work only while the list or a call has the focus.", "仅当列表或调用获得焦点时，按键才有效。";
     something_wrong: "That did not work", "操作未成功";
     back: "Back", "返回";
@@ -88,6 +88,7 @@ words! {
     key_edit: "edit the arguments", "编辑参数";
     key_why: "why it is asked", "为何询问";
     key_trace: "the run's trace", "运行轨迹";
+    key_extend: "give it more time", "延长时限";
     key_lines: "to the next line, to the one before", "下一行、上一行";
     key_open_line: "open a line, close it", "展开、收起一行";
     key_trouble: "the line before, or after, that was refused, waits or failed", "上一个、下一个被拒绝、等待或失败的行";
@@ -140,6 +141,7 @@ words! {
     needs_you: "Needs you", "待你决定";
     decided_tab: "Decided", "已决定";
     escalated_tab: "Escalated", "已上报";
+    expired_tab: "Expired", "已过期";
     nothing_escalated: "Nothing was put to others.", "没有上报的事项。";
     nothing_expired: "Nothing has expired.", "没有过期的事项。";
     again: "Tell the agent to ask again", "让智能体重新询问";
@@ -242,6 +244,8 @@ words! {
     high_approve: "Approve this call", "批准此调用";
     high_needs_reason: "a call of high risk is approved with a reason and a second step", "高风险调用须填写理由并再次确认";
     not_what_was_shown: "this is not the call that was on the page: look at it again", "这不是页面上显示的调用：请重新查看";
+    extend: "More time", "延长时限";
+    extend_note: "It stands for as long again as it had at first. Nothing is decided.", "再延长与最初相同的时间。不作任何决定。";
     remember_open: "Approve and remember …", "批准并记住……";
     remember_scope: "For", "适用于";
     remember_run: "this run", "本次运行";
@@ -488,6 +492,9 @@ words! {
     people_no_limit: "no limit", "无限制";
     notifications: "Notifications", "通知";
     no_deliveries: "Nobody was told anything yet. Webhooks and letters are set up in the settings' file.", "尚未通知任何人。请在配置文件中设置 Webhook 与邮件。";
+    notify_test: "Send a test", "发送测试";
+    notify_told: "was told", "已收到";
+    notify_failed: "was not told", "未能送达";
     attempt: "Attempt", "次数";
     delivered: "taken", "已送达";
     name: "Name", "名称";

@@ -47,7 +47,7 @@ pub(super) async fn call(
     };
     let hint = !hinted && shows_pages(context);
     let followed = Followed { run, tool: &params.name, hint };
-    follow::follow(app, &followed, context).await
+    follow::follow(app, outsider, &followed, context).await
 }
 
 /// What became of a call, and nothing else: for those who cannot read a resource.

@@ -12,10 +12,11 @@ use tokio::time::Instant;
 
 use super::answer;
 use super::standing::{Standing, UNDER_WAY, standing};
+use crate::access::Outsider;
 use crate::config::OnAsk;
 use crate::error::{ApiError, Result};
 use crate::router::App;
-use crate::stream;
+use crate::stream::{self, Hold};
 
 /// Clients and proxies give up on a connection that is silent for longer.
 const TELL: Duration = Duration::from_secs(10);
@@ -30,6 +31,7 @@ pub(super) struct Followed<'f> {
 /// Answers when the call has its result, or when nobody is to wait for it any longer.
 pub(super) async fn follow(
     app: &App,
+    outsider: &Outsider,
     followed: &Followed<'_>,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse> {
@@ -39,7 +41,11 @@ pub(super) async fn follow(
     let mut changes = app.store.bell().changes();
     let until = Instant::now() + terms.wait;
     let mut teller = Teller::new(context);
+    let mut by = Hold::new(app, outsider.caller.token());
     loop {
+        if by.is_over().await {
+            return Err(ApiError::Unauthenticated);
+        }
         let (_, stands) = look(app, run).await?;
         match &stands {
             Standing::Ended(_) => return Ok(answer::of(terms, run, tool, &stands).into()),

@@ -203,6 +203,9 @@ pub struct CheckParams {
     #[serde(rename = "type")]
     #[param(min_length = 1, max_length = 256, pattern = r"^[^\x00-\x1f\x7f-\x9f]+$")]
     kind: String,
+    /// The contract that it would be about.
+    #[param(max_length = 32, pattern = "^(CTR-[0-9a-z-]+)?$")]
+    contract: Option<String>,
 }
 
 /// Whether a mail would be delivered, as things are now. Nothing is sent or recorded.
@@ -219,7 +222,8 @@ pub async fn check(
     let writer = caller.asks_about_mail_of(&params.from)?;
     let authority = app.authority.get();
     let org = authority.org();
-    let draft = Draft::bare(&params.to, &params.kind);
+    let contract_ref = asked_id("contract", "CTR-", params.contract)?.map(ContractId);
+    let draft = Draft { contract_ref, ..Draft::bare(&params.to, &params.kind) };
     let needs_contract = mail::needs(org, &params.from, &draft).contracts;
     let behalf = Behalf {
         user: UserId::from(&*writer.user.0),

@@ -2,9 +2,9 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use chancery_api::permission::{Decide, Permission, Remember};
+use chancery_api::permission::{Decide, Extend, Permission, Remember};
 use chancery_api::{Page, Problems};
-use chancery_domain::command::{self, Reply};
+use chancery_domain::command::{self, Extension, Reply};
 use chancery_domain::event::{
     Call, CallResult, Decision, Remember as Remembered, RequestKind, RuleScope,
 };
@@ -106,6 +106,29 @@ pub async fn decide(
     Ok(Json(shown(&app, row).await?))
 }
 
+/// Gives a question more time, if it is the caller's to answer. Decides nothing.
+#[utoipa::path(post, path = "/api/permissions/{id}/extend", params(("id" = String, Path)),
+    request_body = Extend, responses((status = 200, body = Permission), Problems))]
+pub async fn extend(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+    Body(body): Body<Extend>,
+) -> Result<Json<Permission>> {
+    let row = visible(&app, &caller, &id).await?;
+    caller.check_decides(&app, &row).await?;
+    let by = body.by.map(|it| span("by", it)).transpose()?.unwrap_or(app.permissions.expire_after);
+    let longer = Extension { by: by.0, at_most: app.permissions.extend_up_to.0 };
+    let (permission, by) = (row.id, caller.actor());
+    record(&app, row.run, |history, events| {
+        command::extend(history, events, permission, longer, by.clone())
+    })
+    .await?;
+    let row = app.store.permission(permission).await?;
+    let row = row.ok_or(ApiError::NotFound { what: "permission", id })?;
+    Ok(Json(shown(&app, row).await?))
+}
+
 /// Answers a question that the caller knows of, if it is theirs to answer.
 pub async fn answer(app: &App, caller: &Caller, row: PermissionRow, body: Decide) -> Result<()> {
     caller.check_decides(app, &row).await?;
@@ -194,6 +217,10 @@ fn reply(app: &App, row: &PermissionRow, body: Decide, now: Timestamp) -> Result
     Ok(Reply { decision, comment: body.comment, arguments: body.arguments, remember })
 }
 
+fn span(name: &str, given: String) -> Result<Span> {
+    Span::try_from(Value::String(given)).map_err(|it| bad_request(format!("`{name}`: {it}")))
+}
+
 fn remembered(
     app: &App,
     row: &PermissionRow,
@@ -222,8 +249,7 @@ fn remembered(
     let longest = app.permissions.remember_for;
     let expires_after = match expires_after {
         None => longest,
-        Some(given) => Span::try_from(Value::String(given))
-            .map_err(|it| bad_request(format!("`expires_after`: {it}")))?,
+        Some(given) => span("expires_after", given)?,
     };
     let expires_at = now
         .checked_add(expires_after.0.min(longest.0))

@@ -2,18 +2,20 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use chancery_api::permission::StandingRule;
+use chancery_api::permission::{Narrow, StandingRule};
 use chancery_api::{Page, Problems};
 use chancery_domain::audit::{Entry, kind};
 use chancery_domain::id::RuleId;
 use chancery_runtime::clock;
+use chancery_runtime::tool::config::Span;
 use chancery_store::rule;
 use serde::Deserialize;
+use serde_json::{Value, json};
 use utoipa::IntoParams;
 
 use crate::access::Caller;
 use crate::error::{ApiError, Result};
-use crate::extract::{Params, bad_request};
+use crate::extract::{Body, Params, bad_request};
 use crate::paging;
 use crate::router::App;
 use crate::view;
@@ -75,6 +77,45 @@ pub async fn revoke(
         ..Entry::new(clock::new_audit_id(), kind::RULE_REVOKED, by.clone())
     };
     app.store.revoke_rule(rule.id, &by, at, entry).await?;
+    let rule = visible(&app, &caller, &id).await?;
+    Ok(Json(view::standing_rule(rule)))
+}
+
+/// Lets a rule cover less, or hold for less time: never more.
+#[utoipa::path(post, path = "/api/rules/{id}/narrow", params(("id" = String, Path)),
+    request_body = Narrow, responses((status = 200, body = StandingRule), Problems))]
+pub async fn narrow(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+    Body(body): Body<Narrow>,
+) -> Result<Json<StandingRule>> {
+    let rule = visible(&app, &caller, &id).await?;
+    let now = app.store.now().await?;
+    let scope = body.scope.unwrap_or_else(|| rule.scope.clone());
+    if !matches!(&*scope, "run" | "agent" | "always") {
+        return Err(bad_request("`scope` is `run`, `agent` or `always`".to_owned()));
+    }
+    let expires_at = match body.expires_after {
+        None => rule.expires_at,
+        Some(given) => {
+            let wrong = |it: &dyn std::fmt::Display| bad_request(format!("`expires_after`: {it}"));
+            let span = Span::try_from(Value::String(given)).map_err(|it| wrong(&it))?;
+            now.checked_add(span.0).map_err(|it| wrong(&it))?
+        }
+    };
+    let entry = Entry {
+        user: Some(rule.user.clone()),
+        agent: Some(rule.agent.clone()),
+        tool: Some(rule.tool.clone()),
+        reference: Some(rule.id.to_string()),
+        detail: json!({ "scope": scope, "expires_at": expires_at }),
+        ..Entry::new(clock::new_audit_id(), kind::RULE_NARROWED, caller.actor())
+    };
+    if !app.store.narrow_rule(rule.id, &scope, expires_at, now, entry).await? {
+        let detail = "the rule does not hold any more, or would cover more than it does".to_owned();
+        return Err(ApiError::Conflict { code: "not_narrower", detail });
+    }
     let rule = visible(&app, &caller, &id).await?;
     Ok(Json(view::standing_rule(rule)))
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::console::Browser;
 use crate::harness::Caller;
 use crate::house::{House, On};
-use crate::tab::{CONTROL, ENTER, ESCAPE, RIGHT, SHIFT, Tab};
+use crate::tab::{CONTROL, ENTER, ESCAPE, RIGHT, SHIFT, SOON, Tab};
 
 async fn at_home() -> (House, Caller, Tab) {
     let house = House::open(On::Sqlite).await;
@@ -81,6 +81,14 @@ async fn heavy_high_risk_is_never_one_key() {
     tab.press("a").await;
     let said = tab.eval("return document.querySelector('#say').textContent").await;
     assert!(said.as_str().unwrap().contains("Shift A"), "{said}");
+    // More time is one key, for it decides nothing.
+    tab.press("+").await;
+    let path = format!("/api/permissions/{}", asked[0]["id"].as_str().unwrap());
+    let began = std::time::Instant::now();
+    while lin.get(&path).await.json()["expires_at"] == asked[0]["expires_at"] {
+        assert!(began.elapsed() < SOON, "the key does nothing");
+    }
+    assert_eq!(lin.get(&path).await.json()["status"], "pending");
     tab.chord(SHIFT, "A").await;
     tab.until("return document.activeElement.matches('details.strong textarea')").await;
     assert_eq!(house.ledger(), [""; 0]);
@@ -88,7 +96,6 @@ async fn heavy_high_risk_is_never_one_key() {
     tab.tab_to("it.matches('details.strong button')").await;
     // The second step is missing: the browser says so, and nothing is sent.
     tab.press(ENTER).await;
-    let path = format!("/api/permissions/{}", asked[0]["id"].as_str().unwrap());
     assert_eq!(lin.get(&path).await.json()["status"], "pending");
     tab.tab_to("it.matches('input[name=confirmed]')").await;
     tab.press(" ").await;

@@ -9,11 +9,13 @@ use chancery_server::config::{WebhookConfig, WebhookFormat};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::console::Browser;
 use crate::harness::{Server, id};
 use crate::house::{House, On, on_both};
 
 on_both! {
     a_question_is_told_with_a_signature_and_told_again_to_one_who_was_away;
+    a_subscriber_is_tried_out_before_it_matters;
 }
 
 /// A message, as it came.
@@ -164,5 +166,75 @@ async fn a_question_is_told_with_a_signature_and_told_again_to_one_who_was_away(
     assert_eq!(lin.grant(&asked[0]).await.status, 200);
     lin.until(&run, "completed").await;
     assert_eq!(ops.1.lock().unwrap().len(), 2);
+    house.close().await;
+}
+
+async fn a_subscriber_is_tried_out_before_it_matters(on: On) {
+    let (ops, away) = (subscriber(0).await, subscriber(9).await);
+    let hook = |url: &str, secret_env: Option<&str>| WebhookConfig {
+        url: url.to_owned(),
+        events: vec!["run.completed".to_owned()],
+        secret_env: secret_env.map(str::to_owned),
+        format: WebhookFormat::Generic,
+    };
+    let settle = |config: &mut chancery_server::config::Config| {
+        config.public_url = Some("https://chancery.example/".to_owned());
+        config.webhooks.insert("ops".to_owned(), hook(&ops.0, Some("OPS_SECRET")));
+        config.webhooks.insert("away".to_owned(), hook(&away.0, None));
+    };
+    let house = House::with_environment(on, settle, &[("OPS_SECRET", "a shared secret")]).await;
+    let (lin, operator) = (house.lin().await, house.server.operator());
+    for path in ["/api/webhooks/ops/test", "/api/webhooks/nobody/test"] {
+        lin.post(path, &json!({})).await.problem(403, "forbidden");
+    }
+    lin.get("/api/webhooks").await.problem(403, "forbidden");
+    operator.post("/api/webhooks/nobody/test", &json!({})).await.problem(404, "not_found");
+    let known = operator.get("/api/webhooks").await.json();
+    let names: Vec<_> = known["items"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
+    assert_eq!(names, ["away", "ops"]);
+
+    let tried = operator.post("/api/webhooks/ops/test", &json!({})).await.json();
+    assert_eq!((&tried["subscriber"], &tried["error"]), (&json!("ops"), &Value::Null));
+    let told = ops.1.lock().unwrap().clone();
+    let Message { delivery, signature, text, body } = &told[0];
+    assert_eq!(
+        (told.len(), json!(delivery.parse::<u64>().unwrap())),
+        (1, tried["delivery"].clone())
+    );
+    assert_eq!((&body["type"], &body["by"]), (&json!("test"), &json!("operator")));
+    assert_eq!(body["url"], "https://chancery.example/settings");
+    let (at, hash) = signature.as_deref().unwrap().split_once(",v1=").unwrap();
+    let at = at.strip_prefix("t=").unwrap();
+    assert_eq!(hash, hmac("a shared secret", &format!("{at}.{text}")));
+
+    let failed = operator.post("/api/webhooks/away/test", &json!({})).await.json();
+    assert!(failed["error"].as_str().unwrap().contains("500"), "{failed}");
+    let log = operator.get("/api/webhooks/deliveries").await.json()["items"].clone();
+    let logged = |at: usize| (log[at]["subscriber"].clone(), log[at]["type"].clone());
+    assert_eq!([logged(0), logged(1)].map(|it| it.1), [json!("test"), json!("test")]);
+    assert_eq!([logged(0), logged(1)].map(|it| it.0), [json!("away"), json!("ops")]);
+    assert_eq!(log[0]["error"], failed["error"]);
+
+    // The same by a press, with the mark of the visit; people who run nothing have no button.
+    let mut boss = Browser::at(&house.server);
+    boss.sign_in(&house.server.running.local_token).await;
+    let action = "/settings/webhooks/ops/test";
+    assert_eq!(boss.post(action, &[]).await.status, 403);
+    let pressed = boss.fill("/settings", action, &[]).await;
+    assert!(pressed.text.contains("id=\"told\" class=\"made\""), "{}", pressed.text);
+    let failed = boss.fill("/settings", "/settings/webhooks/away/test", &[]).await;
+    assert!(failed.text.contains("id=\"told\" class=\"problem\""), "{}", failed.text);
+    let browser = Browser::of(&house.server, "lin").await;
+    assert!(!browser.get("/settings").await.text.contains(action));
+    let mark = browser.mark("/settings").await;
+    assert_eq!(browser.post(action, &[("csrf", &mark)]).await.status, 403);
+
+    // What failed is not tried again by itself: after it only what happens is told.
+    let run = lin.script("pa", json!([])).await;
+    lin.until(&run, "completed").await;
+    let told = all(&away.1, 3).await;
+    let kinds: Vec<_> = told.iter().map(|it| it.body["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["test", "test", "run.completed"]);
+    assert_eq!(all(&ops.1, 3).await.len(), 3);
     house.close().await;
 }

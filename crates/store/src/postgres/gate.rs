@@ -20,8 +20,9 @@ pub(super) const GATE: &str = ", asked AS (
     FROM unnest($41::uuid[], $42::uuid[], $43::text[], $44::bigint[], $45::text[], $46::text[], $47::text[])
       AS d(id, run_id, status, at, decided_by, comment, arguments) JOIN head USING (run_id)
     WHERE p.id = d.id
-  ), escalated AS (
-    UPDATE permissions p SET escalated_at = x.at, expires_at = x.expires_at
+  ), prolonged AS (
+    UPDATE permissions p SET escalated_at = coalesce(x.at, p.escalated_at),
+      expires_at = x.expires_at
     FROM unnest($48::uuid[], $49::uuid[], $50::bigint[], $51::bigint[])
       AS x(id, run_id, at, expires_at) JOIN head USING (run_id)
     WHERE p.id = x.id
@@ -72,12 +73,12 @@ impl Columns {
         columns.push(decided(), |(_, it)| it.by.clone());
         columns.push(decided(), |(_, it)| it.comment.clone());
         columns.push(decided(), |(_, it)| it.arguments.clone());
-        let escalated =
-            || changes.iter().flat_map(|it| it.gate.escalated.iter().map(move |row| (*it, row)));
-        columns.push(escalated(), |(_, it)| it.id);
-        columns.push(escalated(), |(change, _)| change.run);
-        columns.push(escalated(), |(change, _)| change.at);
-        columns.push(escalated(), |(_, it)| it.expires_at);
+        let prolonged =
+            || changes.iter().flat_map(|it| it.gate.prolonged.iter().map(move |row| (*it, row)));
+        columns.push(prolonged(), |(_, it)| it.id);
+        columns.push(prolonged(), |(change, _)| change.run);
+        columns.push(prolonged(), |(change, it)| it.escalated.then_some(change.at));
+        columns.push(prolonged(), |(_, it)| it.expires_at);
         let made = || changes.iter().flat_map(|it| it.gate.made.iter().map(move |row| (*it, row)));
         columns.push(made(), |(_, it)| it.id);
         columns.push(made(), |(_, it)| it.user.clone());

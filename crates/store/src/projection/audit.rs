@@ -38,6 +38,11 @@ pub(super) fn of(change: &Change) -> Vec<Entry> {
                 detail: json!({"tool_call_id": it.call, "expires_at": it.expires_at}),
                 ..about.entry(0, kind::PERMISSION_ESCALATED, &Actor::System)
             }),
+            Event::PermissionExtended(it) => entries.push(Entry {
+                reference: Some(it.permission.to_string()),
+                detail: json!({"tool_call_id": it.call, "expires_at": it.expires_at}),
+                ..about.entry(0, kind::PERMISSION_EXTENDED, &it.by)
+            }),
             Event::PermissionDecided(it) => entries.extend(about.decided(it)),
             Event::CallEnded(it) if change.ran_by_grant(seq) => entries.push(about.outcome(it)),
             Event::CallRefused(it) => entries.extend(about.refused(it)),

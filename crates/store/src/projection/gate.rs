@@ -17,7 +17,7 @@ use crate::StoreError;
 pub(crate) struct GateMoves {
     pub asked: Vec<Asked>,
     pub decided: Vec<Decided>,
-    pub escalated: Vec<Escalated>,
+    pub prolonged: Vec<Prolonged>,
     pub made: Vec<RuleMade>,
     /// The run has ended: what is still asked is asked no more.
     pub cancelled: bool,
@@ -46,9 +46,12 @@ pub(crate) struct Decided {
     pub arguments: Option<String>,
 }
 
+/// A question that has more time.
 #[derive(Debug, Clone)]
-pub(crate) struct Escalated {
+pub(crate) struct Prolonged {
     pub id: Uuid,
+    /// Because others were told; else because somebody wanted it.
+    pub escalated: bool,
     pub expires_at: i64,
 }
 
@@ -84,7 +87,7 @@ impl GateMoves {
     pub(crate) fn is_empty(&self) -> bool {
         self.asked.is_empty()
             && self.decided.is_empty()
-            && self.escalated.is_empty()
+            && self.prolonged.is_empty()
             && self.made.is_empty()
             && !self.cancelled
     }
@@ -144,8 +147,14 @@ impl GateMoves {
                         });
                     }
                 }
-                Event::PermissionEscalated(it) => moves.escalated.push(Escalated {
+                Event::PermissionEscalated(it) => moves.prolonged.push(Prolonged {
                     id: it.permission.0,
+                    escalated: true,
+                    expires_at: it.expires_at.as_microsecond(),
+                }),
+                Event::PermissionExtended(it) => moves.prolonged.push(Prolonged {
+                    id: it.permission.0,
+                    escalated: false,
                     expires_at: it.expires_at.as_microsecond(),
                 }),
                 _ => {}

@@ -38,12 +38,13 @@ pub(super) fn project(connection: &Connection, change: &Prepared) -> rusqlite::R
             )?
             .execute(params![it.id.as_bytes(), it.status, at, it.by, it.comment, it.arguments])?;
     }
-    for it in &gate.escalated {
+    for it in &gate.prolonged {
         connection
             .prepare_cached(
-                "UPDATE permissions SET escalated_at = ?2, expires_at = ?3 WHERE id = ?1",
+                "UPDATE permissions SET escalated_at = coalesce(?2, escalated_at), expires_at = ?3
+                 WHERE id = ?1",
             )?
-            .execute(params![it.id.as_bytes(), at, it.expires_at])?;
+            .execute(params![it.id.as_bytes(), it.escalated.then_some(at), it.expires_at])?;
     }
     for it in &gate.made {
         connection

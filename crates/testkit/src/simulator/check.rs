@@ -286,9 +286,10 @@ pub fn entries_due(log: &[Recorded]) -> usize {
     let (mut granted, mut refused) = (BTreeSet::new(), BTreeSet::new());
     for it in log {
         due += match &it.event {
-            Event::Cancelled(_) | Event::PermissionRequested(_) | Event::PermissionEscalated(_) => {
-                1
-            }
+            Event::Cancelled(_)
+            | Event::PermissionRequested(_)
+            | Event::PermissionEscalated(_)
+            | Event::PermissionExtended(_) => 1,
             Event::BatchProposed(batch) => {
                 (granted, refused) = (BTreeSet::new(), BTreeSet::new());
                 for it in &batch.calls {

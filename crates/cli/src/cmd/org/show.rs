@@ -1,25 +1,16 @@
 //! An organisation for people to look at.
 
 use chancery_domain::id::RoleId;
+use chancery_domain::mail::triples;
 use chancery_domain::org::{Org, Role};
 use chancery_domain::policy::glob;
 use chancery_server::organisation::Loaded;
 use serde_json::json;
 
 use crate::Global;
-use crate::outcome::Outcome;
 use crate::output::{self, visible};
 
-pub fn show(global: &Global, loaded: &Loaded, tools: bool, chart: bool) -> anyhow::Result<Outcome> {
-    match (tools, chart) {
-        (true, _) => matrix(global, loaded)?,
-        (_, true) => print_chart(global, &loaded.org)?,
-        _ => people(global, &loaded.org)?,
-    }
-    Ok(Outcome::Done)
-}
-
-fn people(global: &Global, org: &Org) -> anyhow::Result<()> {
+pub fn people(global: &Global, org: &Org) -> anyhow::Result<()> {
     let rows = org.agents().filter_map(|(id, agent)| Some((id, agent, org.role(&agent.role)?)));
     if global.json {
         let items = rows.map(|(id, agent, role)| {
@@ -54,7 +45,7 @@ fn count(role: &Role) -> String {
 }
 
 /// Which role has which tool; whether a call is asked about is the policy's to say.
-fn matrix(global: &Global, loaded: &Loaded) -> anyhow::Result<()> {
+pub fn matrix(global: &Global, loaded: &Loaded) -> anyhow::Result<()> {
     let roles: Vec<&Role> = loaded.org.roles().collect();
     let bound = |role: &Role, tool: &str| {
         role.tools.as_ref().is_none_or(|it| it.iter().any(|it| glob(&it.value, tool)))
@@ -76,8 +67,30 @@ fn matrix(global: &Global, loaded: &Loaded) -> anyhow::Result<()> {
     output::table(&head, rows.collect())
 }
 
+/// Who writes what to whom, and what of it only under an active contract.
+pub fn mail(global: &Global, org: &Org) -> anyhow::Result<()> {
+    let open = triples(org);
+    if global.json {
+        let items = open.iter().map(|((from, to, kind), contract)| {
+            json!({ "from": from, "to": to, "type": kind, "needs_contract": contract })
+        });
+        return output::json(&json!({ "items": items.collect::<Vec<_>>() }));
+    }
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for ((from, to, kind), contract) in open {
+        let needs = if contract { "an active contract" } else { "" };
+        match rows.last_mut() {
+            Some(row) if row[0] == from && row[1] == to && row[3] == needs => {
+                row[2].push_str(&format!(", {kind}"));
+            }
+            _ => rows.push(vec![from, to, kind, needs.to_owned()]),
+        }
+    }
+    output::table(&["FROM", "TO", "TYPES", "NEEDS"], rows)
+}
+
 /// Who reports to whom, from the board downwards.
-fn print_chart(global: &Global, org: &Org) -> anyhow::Result<()> {
+pub fn chart(global: &Global, org: &Org) -> anyhow::Result<()> {
     if global.json {
         let reports = org.roles().map(|it| (it.id.to_string(), json!(it.reports_to)));
         return output::json(&reports.collect::<serde_json::Map<_, _>>());

@@ -2,8 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use chancery_domain::id::AgentId;
-use chancery_runtime::model::{Message, Request};
+use chancery_runtime::model::try_out;
 
 use crate::console::html::{line, shown};
 use crate::error::{ApiError, Result};
@@ -28,18 +27,8 @@ pub async fn of(app: &App, name: &str) -> Result<Tried> {
         return Err(ApiError::NotFound { what: "model", id: name.chars().take(64).collect() });
     };
     let tier = known.tiers.first().map_or("", String::as_str);
-    let agent = AgentId::from("chancery");
-    let text = "Answer with the one word: ready".to_owned();
-    let messages = [Message::User { text }];
-    let request = Request {
-        run: None,
-        agent: &agent,
-        system: "You are being tried out.",
-        messages: &messages,
-        tools: &[],
-    };
     let began = Instant::now();
-    let asked = app.models.for_tier(tier).generate(request);
+    let asked = try_out(&**app.models.for_tier(tier));
     let (model, said, failed) = match tokio::time::timeout(PATIENCE, asked).await {
         Ok(Ok(reply)) => (reply.model, reply.text, false),
         Ok(Err(error)) => (String::new(), error.to_string(), true),

@@ -12,9 +12,10 @@ use tokio::sync::broadcast;
 use tokio::time::Instant;
 
 use super::pause::{self, Pause};
+use crate::access::Caller;
 use crate::error::{ApiError, Result};
 use crate::router::App;
-use crate::stream;
+use crate::stream::{self, Hold};
 
 /// Waking is a hint; this often a follower looks without one.
 const LOOK: Duration = Duration::from_secs(1);
@@ -43,6 +44,7 @@ pub enum End {
 pub struct Follow {
     app: App,
     run: RunId,
+    by: Hold,
     after: u64,
     changes: broadcast::Receiver<Changed>,
     /// Since when it waits for somebody.
@@ -55,11 +57,12 @@ pub struct Follow {
 }
 
 impl Follow {
-    /// Follows a run from a place in its log.
-    pub fn new(app: &App, run: RunId, after: u64) -> Follow {
+    /// Follows a run from a place in its log, for as long as the caller is one.
+    pub fn new(app: &App, caller: &Caller, run: RunId, after: u64) -> Follow {
         Follow {
             app: app.clone(),
             run,
+            by: Hold::new(app, caller.token()),
             after,
             changes: app.store.bell().changes(),
             waits_since: None,
@@ -80,6 +83,9 @@ impl Follow {
                     code: "interrupted",
                     detail: format!("the server stops; `{}` goes on when it is back", self.run),
                 });
+            }
+            if self.by.is_over().await {
+                return Err(ApiError::Unauthenticated);
             }
             match self.look().await {
                 Ok(None) => {}

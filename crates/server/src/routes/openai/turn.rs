@@ -38,9 +38,15 @@ impl Turn {
     }
 
     /// What a run says from a place in its log on, after some words of our own.
-    pub fn of_run(app: &App, run: RunId, after: u64, before: Option<String>) -> Turn {
+    pub fn of_run(
+        app: &App,
+        caller: &Caller,
+        run: RunId,
+        after: u64,
+        before: Option<String>,
+    ) -> Turn {
         let said = before.map(|it| Piece::Words(format!("{it}\n\n"))).into_iter().collect();
-        let follow = Some(Follow::new(app, run, after));
+        let follow = Some(Follow::new(app, caller, run, after));
         Turn { run: Some(run), said, follow, usage: Usage::default() }
     }
 
@@ -100,7 +106,7 @@ async fn say(app: &App, caller: &Caller, headers: &HeaderMap, spoken: &Spoken<'_
             "[{run}: this request names no thread, so it is a run of its own and knows nothing \
              of what was said before.]"
         );
-        return Ok(Turn::of_run(app, run, 0, Some(text)));
+        return Ok(Turn::of_run(app, caller, run, 0, Some(text)));
     };
     let latest = thread::latest(app, spoken.to, &thread.key).await?;
     let before = match latest {
@@ -113,7 +119,7 @@ async fn say(app: &App, caller: &Caller, headers: &HeaderMap, spoken: &Spoken<'_
         },
     };
     let run = make(app, caller, headers, spoken).await?;
-    Ok(Turn::of_run(app, run, 0, before))
+    Ok(Turn::of_run(app, caller, run, 0, before))
 }
 
 async fn make(
@@ -142,14 +148,14 @@ async fn join(app: &App, caller: &Caller, row: &RunRow, text: &str) -> Result<Op
     if row.input == text {
         // A client that asks again, for it did not hear the answer.
         let after = heard_until(app, row.id).await?;
-        return Ok(Some(Turn::of_run(app, row.id, after, None)));
+        return Ok(Some(Turn::of_run(app, caller, row.id, after, None)));
     }
     let (message, by) = (clock::new_message_id(), caller.actor());
     let spoke = runs::record(app, row.id, |history, _| {
         command::speak(history, message, text.to_owned(), None, by.clone())
     });
     match spoke.await {
-        Ok(()) => Ok(Some(Turn::of_run(app, row.id, row.seq, None))),
+        Ok(()) => Ok(Some(Turn::of_run(app, caller, row.id, row.seq, None))),
         Err(ApiError::Conflict { code: "run_ended", .. }) => Ok(None),
         Err(error) => Err(error),
     }
@@ -231,7 +237,7 @@ pub async fn go_on(app: &App, caller: &Caller, decided: Vec<Decided>) -> Result<
             let end = End::Waiting(Box::new(pause));
             Ok(Turn::of_words(Some(row.id), text, end, Usage::default()))
         }
-        _ if is_done => Ok(Turn::of_run(app, row.id, before, Some(text))),
+        _ if is_done => Ok(Turn::of_run(app, caller, row.id, before, Some(text))),
         _ => Ok(Turn::of_words(Some(row.id), text, End::Said, Usage::default())),
     }
 }
