@@ -22,6 +22,7 @@ const FORMS: &[&str] = &[
     "/inbox/perm_1/again",
     "/inbox/perm_1/decide",
     "/inbox/perm_1/edit",
+    "/inbox/perm_1/extend",
     "/chat",
     "/chat/key",
     "/runs/run_1/act",
@@ -33,6 +34,7 @@ const FORMS: &[&str] = &[
     "/settings/models/one/test",
     "/settings/tokens",
     "/settings/tokens/tok_1/revoke",
+    "/settings/webhooks/x/test",
     "/settings/visits/end",
     "/settings/visits/00/end",
 ];
