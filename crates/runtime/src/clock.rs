@@ -9,6 +9,10 @@ use uuid::Uuid;
 
 #[expect(clippy::disallowed_methods, reason = "this is the place that the lint points to")]
 pub fn now() -> Timestamp {
+    #[cfg(feature = "faults")]
+    if let Some(simulated) = chancery_store::fault::clock::now() {
+        return simulated;
+    }
     Timestamp::now()
 }
 
@@ -64,6 +68,10 @@ fn dated(prefix: &str, at: Timestamp) -> String {
 
 #[expect(clippy::disallowed_methods, reason = "this is the place that the lint points to")]
 fn new_uuid() -> Uuid {
+    #[cfg(feature = "faults")]
+    if let Some(simulated) = chancery_store::fault::clock::new_uuid() {
+        return simulated;
+    }
     Uuid::now_v7()
 }
 

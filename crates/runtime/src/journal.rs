@@ -298,8 +298,9 @@ impl Hold<'_> {
             tracing::warn!(run.id = %run, %error, "{run} is held until the store is back: {error}");
         }
         tokio::select! {
-            () = tokio::time::sleep(self.pause) => {}
+            biased;
             () = self.stop.cancelled() => {}
+            () = tokio::time::sleep(self.pause) => {}
         }
         self.tries += 1;
         self.pause = (self.pause * 2).min(PAUSES.1);

@@ -220,8 +220,9 @@ async fn execute(
         permits.into_iter().map(async |(permit, context)| tools.call(permit, &context).await),
     );
     let done = tokio::select! {
-        done = acts => done,
+        biased;
         () = reins.halt.cancelled() => return halted(journal).await,
+        done = acts => done,
     };
     for (call, done) in calls.iter().zip(done) {
         match done {

@@ -26,8 +26,9 @@ pub async fn fire(store: Store, terms: Terms, stop: CancellationToken) {
             }
         };
         tokio::select! {
-            () = tokio::time::sleep(pause) => {}
+            biased;
             () = stop.cancelled() => return,
+            () = tokio::time::sleep(pause) => {}
         }
     }
 }

@@ -5,7 +5,7 @@
 mod dispatch;
 mod pulse;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -36,7 +36,7 @@ struct Shared {
     slots: Arc<Semaphore>,
     drives: TaskTracker,
     /// The runs under way here.
-    active: Mutex<HashMap<RunId, Active>>,
+    active: Mutex<BTreeMap<RunId, Active>>,
     stop: CancellationToken,
     pulse: Arc<Pulse>,
     /// The last claim found as much as it asked for: there may be more.
@@ -179,8 +179,9 @@ async fn rescue_own(shared: &Shared, run: RunId, attempt: u64, how: Release) {
     while let Err(error) = shared.parts.store.disown(run, attempt, how).await {
         tracing::warn!(run.id = %run, %error, "{run} could not be freed yet: {error}");
         tokio::select! {
-            () = tokio::time::sleep(backoff(failures)) => {}
+            biased;
             () = shared.stop.cancelled() => return,
+            () = tokio::time::sleep(backoff(failures)) => {}
         }
         failures += 1;
     }
@@ -222,7 +223,7 @@ async fn watch(shared: Arc<Shared>) {
 }
 
 impl Shared {
-    fn active(&self) -> std::sync::MutexGuard<'_, HashMap<RunId, Active>> {
+    fn active(&self) -> std::sync::MutexGuard<'_, BTreeMap<RunId, Active>> {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

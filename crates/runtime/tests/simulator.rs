@@ -1,6 +1,7 @@
 //! Every fault at every point of every scenario; then faults, scenarios and points at random.
 
 use chancery_runtime::UnknownOutcome::{self, Ask, Fail, Retry};
+use chancery_testkit::simulator::dice::Dice;
 use chancery_testkit::simulator::people::{Law, People, Says};
 use chancery_testkit::simulator::world::Act::{
     self, AskHuman, Denied, Look, Nonsense, Safe, Wait, Write,
@@ -210,33 +211,16 @@ async fn a_run_survives_a_crash_in_the_recovery_from_a_crash() {
     }
 }
 
-/// A small generator of our own, so that a seed says everything.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % sides
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.roll(from.len() as u64) as usize]
-    }
-
-    fn scenario(&mut self) -> Scenario {
-        let script = (0..self.roll(4))
-            .map(|_| (0..1 + self.roll(4)).map(|_| self.pick(&Act::ALL)).collect())
-            .collect();
-        Scenario {
-            script,
-            on_unknown: self.pick(&[Ask, Fail, Retry]),
-            recover: self.pick(&[Recover::RunAgain, Recover::Fail, Recover::Supply]),
-            attempts: u32::MAX,
-            people: People { says: self.pick(&Says::ALL), law: self.pick(&Law::ALL) },
-        }
+fn drawn(dice: &mut Dice) -> Scenario {
+    let script = (0..dice.roll(4))
+        .map(|_| (0..1 + dice.roll(4)).map(|_| dice.pick(&Act::ALL)).collect())
+        .collect();
+    Scenario {
+        script,
+        on_unknown: dice.pick(&[Ask, Fail, Retry]),
+        recover: dice.pick(&[Recover::RunAgain, Recover::Fail, Recover::Supply]),
+        attempts: u32::MAX,
+        people: People { says: dice.pick(&Says::ALL), law: dice.pick(&Law::ALL) },
     }
 }
 
@@ -253,8 +237,8 @@ async fn heavy_random_faults_at_random_points() {
     let mut seed = number("CHANCERY_SIM_SEED", 1);
     let (mut events, mut games, mut faults) = (0, 0, 0);
     while events < budget {
-        let mut dice = Dice(seed);
-        let scenario = dice.scenario();
+        let mut dice = Dice::new(seed);
+        let scenario = drawn(&mut dice);
         let played = simulator
             .play(&scenario, |life| {
                 // Ever fewer faults, so that there is an end.

@@ -3,9 +3,13 @@
 //! A [`Fuse`] stops a writer at a chosen point for good, as a crash would, or until it is
 //! mended, as a paused process would; or it answers that the store is away, as often as it is
 //! told to. [`Store::disguised`] is another worker on the same open
-//! record, which one process has to itself on SQLite. [`brink`] is where a real process dies.
+//! record, which one process has to itself on SQLite. [`Seat`] is a whole process of a simulation,
+//! with [`clock`] for its time. [`brink`] is where a real process dies.
 
 mod brink;
+pub mod clock;
+mod rows;
+mod seat;
 
 use std::future::pending;
 use std::sync::Arc;
@@ -18,12 +22,15 @@ use tokio::sync::watch;
 use crate::{Database, Store, StoreError};
 
 pub(crate) use brink::brink;
+pub use rows::{Owned, Rows};
+pub use seat::{Plant, Regime, Seat, Told, Touch, Witness};
 
 /// Who a handle on the store passes for, and where it stops.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Guise {
     pub worker: Option<WorkerId>,
     pub fuse: Option<Fuse>,
+    pub seat: Option<Seat>,
 }
 
 /// Counts the points that it is led through, and stops the one who comes to the chosen one.
@@ -107,11 +114,11 @@ impl Fuse {
 impl Store {
     /// The same record in the hands of another worker, who is stopped by `fuse`.
     pub fn disguised(&self, worker: WorkerId, fuse: Option<Fuse>) -> Store {
-        Store { inner: self.inner.clone(), guise: Guise { worker: Some(worker), fuse } }
+        Store { inner: self.inner.clone(), guise: Guise { worker: Some(worker), fuse, seat: None } }
     }
 
     pub(crate) async fn point(&self) -> Result<(), StoreError> {
-        let Some(fuse) = &self.guise.fuse else { return Ok(()) };
+        let Some(fuse) = &self.guise.fuse else { return self.passage().await };
         fuse.point().await;
         match fuse.is_away() {
             true => Err(StoreError::Unreachable("on purpose".to_owned())),

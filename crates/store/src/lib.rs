@@ -99,6 +99,10 @@ impl Store {
 
     /// Rings when something may have changed. A hint: it carries no data and may be missed.
     pub fn bell(&self) -> &Bell {
+        #[cfg(feature = "faults")]
+        if let Some(bell) = self.own_bell() {
+            return bell;
+        }
         &self.inner.bell
     }
 
@@ -112,6 +116,10 @@ impl Store {
 
     /// Whether other processes may share this store.
     pub fn is_shared(&self) -> bool {
+        #[cfg(feature = "faults")]
+        if let Some(regime) = self.regime() {
+            return regime == fault::Regime::Shared;
+        }
         matches!(self.inner.database, Database::Postgres(_))
     }
 

@@ -120,6 +120,11 @@ impl Store {
             Fence::Lease(lease) => lease.attempt as i64,
             Fence::Outside => 0,
         };
+        #[cfg(feature = "faults")]
+        let (holder, attempt) = match self.has_plant(crate::fault::Plant::NoFence) {
+            true => (attempt, 0),
+            false => (attempt, attempt),
+        };
         let enters = !change.before().wants_worker && change.after().wants_worker;
         #[cfg(feature = "faults")]
         {
@@ -135,6 +140,10 @@ impl Store {
         } else {
             self.append_jointly(change, attempt, at).await?
         };
+        #[cfg(feature = "faults")]
+        if verdict == Verdict::Appended {
+            self.witnessed(holder, change);
+        }
         // Asked after the append, not before: it has waited for the one that was not answered, if
         // that was still under way at the database.
         if let (Told::Again, Verdict::Stale { attempt: holder, .. }) = (told, verdict)
@@ -185,7 +194,12 @@ impl Store {
             Database::Postgres(postgres) => postgres.create(prepared, birth, key).await?,
         };
         #[cfg(feature = "faults")]
-        self.point().await?;
+        {
+            if outcome == CreateOutcome::Created {
+                self.witnessed(0, change);
+            }
+            self.point().await?;
+        }
         if outcome == CreateOutcome::Created {
             self.announce(Changed::Outside(change.run()), true);
         }
@@ -258,6 +272,8 @@ impl Store {
         let subscriptions =
             self.inner.subscriptions.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         prepared.notices = projection::notices(change, &subscriptions);
+        #[cfg(feature = "faults")]
+        self.spoil(&mut prepared);
         Ok(prepared)
     }
 
@@ -272,6 +288,8 @@ impl Store {
 
     /// Wakes the other servers, if there can be any.
     pub(crate) fn tell_others(&self, work: bool) {
+        #[cfg(feature = "faults")]
+        self.tell_company(work);
         if let Database::Postgres(postgres) = &self.inner.database {
             postgres.tell_others(work);
         }

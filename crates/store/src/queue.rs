@@ -140,13 +140,21 @@ impl Store {
     pub async fn claim_of(&self, wanted: Wanted, limit: u32) -> Result<Vec<Claimed>, StoreError> {
         let worker = self.worker();
         #[cfg(feature = "faults")]
-        self.point().await?;
+        {
+            self.point().await?;
+            if self.has_plant(crate::fault::Plant::NoPolling) && !self.was_woken() {
+                return Ok(Vec::new());
+            }
+        }
         let rows = match &self.inner.database {
             Database::Sqlite(sqlite) => sqlite.claim(worker, wanted, limit).await?,
             Database::Postgres(postgres) => postgres.claim(worker, wanted, limit).await?,
         };
         #[cfg(feature = "faults")]
-        self.point().await?;
+        {
+            self.touched(crate::fault::Touch::Claim);
+            self.point().await?;
+        }
         Ok(rows.into_iter().map(Claimed::from).collect())
     }
 

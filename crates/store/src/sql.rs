@@ -42,6 +42,8 @@ impl Store {
         decode: fn(&dyn Columns) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, StoreError> {
         let sql = sql.into();
+        #[cfg(feature = "faults")]
+        self.passage().await?;
         match &self.inner.database {
             Database::Sqlite(sqlite) => {
                 let rows = sqlite.read(move |connection| rows(connection, &sql, &params, decode));
@@ -61,6 +63,8 @@ impl Store {
         params: Vec<Param>,
         decode: fn(&dyn Columns) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, StoreError> {
+        #[cfg(feature = "faults")]
+        self.passage().await?;
         match &self.inner.database {
             Database::Sqlite(sqlite) => {
                 let rows = sqlite.write(move |connection| rows(connection, sql, &params, decode));
@@ -79,7 +83,12 @@ impl Store {
         sql: &'static str,
         params: Vec<Param>,
     ) -> Result<u64, StoreError> {
-        match &self.inner.database {
+        #[cfg(feature = "faults")]
+        let touches = {
+            self.passage().await?;
+            crate::fault::Touch::of(sql, &params)
+        };
+        let moved = match &self.inner.database {
             Database::Sqlite(sqlite) => {
                 sqlite
                     .write(move |connection| {
@@ -90,7 +99,13 @@ impl Store {
                     .await
             }
             Database::Postgres(postgres) => postgres.execute(sql, &params).await,
+        };
+        #[cfg(feature = "faults")]
+        {
+            touches.into_iter().for_each(|it| self.touched(it));
+            self.passage().await?;
         }
+        moved
     }
 
     /// Writes, and if any row moved by it, the audit's entries about it in the same transaction.

@@ -36,6 +36,9 @@ pub(crate) struct Sqlite {
     writer: Mutex<Option<JoinHandle<()>>>,
     readers: Arc<Readers>,
     pub(crate) chain: Arc<audit::Chain>,
+    /// In a simulation: whoever asks does it, and nobody else has a thread.
+    #[cfg(feature = "faults")]
+    on_the_spot: bool,
 }
 
 #[derive(Debug)]
@@ -77,6 +80,25 @@ impl Sqlite {
                 places: tokio::sync::Semaphore::new(READERS),
             }),
             chain,
+            #[cfg(feature = "faults")]
+            on_the_spot: false,
+        })
+    }
+
+    /// A record that is gone with its process.
+    #[cfg(feature = "faults")]
+    pub(crate) fn in_memory() -> Result<Sqlite, OpenError> {
+        let chain = Arc::new(audit::Chain::default());
+        let desk = Arc::new(Desk::new(open::in_memory()?, chain.clone()));
+        let places = tokio::sync::Semaphore::new(READERS);
+        let readers = Readers { path: PathBuf::new(), idle: Mutex::default(), places };
+        Ok(Sqlite {
+            desk,
+            jobs: Mutex::new(None),
+            writer: Mutex::new(None),
+            readers: Arc::new(readers),
+            chain,
+            on_the_spot: true,
         })
     }
 
@@ -85,6 +107,10 @@ impl Sqlite {
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
+        #[cfg(feature = "faults")]
+        if self.on_the_spot {
+            return self.desk.write_on_the_spot(work);
+        }
         match self.desk.write_alone(work) {
             Ok(written) => written,
             Err(work) => self.submit(work, When::Durable).await,
@@ -97,6 +123,10 @@ impl Sqlite {
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
+        #[cfg(feature = "faults")]
+        if self.on_the_spot {
+            return self.desk.write_on_the_spot(work);
+        }
         self.submit(work, When::Done).await
     }
 
@@ -137,6 +167,10 @@ impl Sqlite {
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
+        #[cfg(feature = "faults")]
+        if self.on_the_spot {
+            return self.desk.read_on_the_spot(work);
+        }
         let readers = self.readers.clone();
         let _place = self.readers.places.acquire().await.map_err(|_| StoreError::Closed)?;
         let read = tokio::task::spawn_blocking(move || {
@@ -162,6 +196,10 @@ impl Sqlite {
 /// The process clock, in microseconds; the only one that a store without company needs.
 #[expect(clippy::disallowed_methods, reason = "the store's one clock for leases and deadlines")]
 pub(crate) fn now() -> i64 {
+    #[cfg(feature = "faults")]
+    if let Some(simulated) = crate::fault::clock::database() {
+        return simulated;
+    }
     jiff::Timestamp::now().as_microsecond()
 }
 

@@ -6,6 +6,8 @@
 //! against the rules in [`check`].
 
 pub mod check;
+pub mod company;
+pub mod dice;
 pub mod family;
 pub mod people;
 pub mod world;
@@ -360,6 +362,7 @@ impl Game<'_> {
             format!("{wrong}; log {kinds:?}")
         };
         check::whole(self.run, &log, &self.world).map_err(told)?;
+        check::heard_all(&log).map_err(told)?;
         check::orphans_surfaced(&log, orphans, self.scenario).map_err(told)?;
         check::by_right(self.run, &log, &self.world).map_err(told)?;
         if let Some(wrong) = self.world.violations().first() {

@@ -97,9 +97,10 @@ async fn generate(
         let messages = journal.context().messages().to_vec();
         let mut asked = pin!(model.generate(request(&messages)));
         let at_once = tokio::select! {
+            biased;
+            () = reins.halt.cancelled() => return halted(journal).await,
             reply = &mut asked => Some(reply),
             () = tokio::time::sleep(START_UNTOLD) => None,
-            () = reins.halt.cancelled() => return halted(journal).await,
         };
         match at_once {
             Some(reply) => reply,
@@ -110,15 +111,17 @@ async fn generate(
                     return Ok(());
                 }
                 tokio::select! {
-                    reply = asked => reply,
+                    biased;
                     () = reins.halt.cancelled() => return halted(journal).await,
+                    reply = asked => reply,
                 }
             }
         }
     } else {
         tokio::select! {
-            reply = model.generate(request(journal.context().messages())) => reply,
+            biased;
             () = reins.halt.cancelled() => return halted(journal).await,
+            reply = model.generate(request(journal.context().messages())) => reply,
         }
     };
     let reply = match reply {

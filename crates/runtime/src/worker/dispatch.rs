@@ -7,12 +7,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use chancery_domain::id::RunId;
 use chancery_store::StoreError;
 use chancery_store::queue::{Claimed, Release, Wanted};
 use futures_util::future::try_join_all;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{Shared, spawn_drive};
@@ -95,9 +96,10 @@ pub(super) async fn dispatch(shared: Arc<Shared>) {
             pause = (pause * 2).min(POLL);
         }
         tokio::select! {
+            biased;
+            () = shared.stop.cancelled() => return,
             () = store.bell().work() => {}
             () = tokio::time::sleep(look_again) => {}
-            () = shared.stop.cancelled() => return,
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use chancery_store::Store;
+use tokio::time::Instant;
 
 use super::Shared;
 
@@ -85,8 +86,9 @@ async fn halt_lost(shared: &Shared) {
 pub(super) async fn rescue(shared: Arc<Shared>) {
     loop {
         tokio::select! {
-            () = tokio::time::sleep(Duration::from_millis(500)) => {}
+            biased;
             () = shared.stop.cancelled() => return,
+            () = tokio::time::sleep(Duration::from_millis(500)) => {}
         }
         match shared.parts.store.rescue().await {
             Ok(0) => {}

@@ -33,6 +33,8 @@ impl Store {
                 Some(parent) => self.parent_change(parent, change).await?,
                 None => None,
             };
+            #[cfg(feature = "faults")]
+            let parent = parent.filter(|_| !self.has_plant(crate::fault::Plant::ParentNotTold));
             if let Some(parent) = &parent {
                 appends.push(self.prepare(parent, 0, at)?);
             }
@@ -52,6 +54,10 @@ impl Store {
                 Verdict::Current if parent_is_stale => {}
                 Verdict::Current => return Ok(Verdict::Absent),
                 Verdict::Appended => {
+                    #[cfg(feature = "faults")]
+                    for it in change.children().iter().chain(&parent) {
+                        self.witnessed(0, it);
+                    }
                     self.announce_around(change, parent.as_ref());
                     return Ok(own);
                 }

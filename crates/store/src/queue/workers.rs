@@ -48,9 +48,12 @@ impl Store {
 
     /// Frees the runs of workers that are taken for dead, and answers how many.
     pub async fn rescue(&self) -> Result<u64, StoreError> {
-        let rescued = match &self.inner.database {
-            Database::Sqlite(_) => self.rescue_others().await?,
-            Database::Postgres(_) => self.rescue_silent().await?,
+        let others_live = self.is_shared();
+        #[cfg(feature = "faults")]
+        let others_live = others_live && !self.has_plant(crate::fault::Plant::RescuesTheLiving);
+        let rescued = match others_live {
+            true => self.rescue_silent().await?,
+            false => self.rescue_others().await?,
         };
         if rescued > 0 {
             self.bell().ring_work();

@@ -36,6 +36,18 @@ pub(super) fn open(dir: &Path) -> Result<(File, PathBuf, Connection), OpenError>
     Ok((lock, path, connection))
 }
 
+/// For simulations: what is committed there outlives every simulated process, and nothing else.
+#[cfg(feature = "faults")]
+pub(super) fn in_memory() -> Result<Connection, OpenError> {
+    let mut connection = Connection::open_in_memory().map_err(StoreError::from)?;
+    connection.set_prepared_statement_cache_capacity(128);
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
+        .map_err(StoreError::from)?;
+    migrate(&mut connection)?;
+    Ok(connection)
+}
+
 fn configure(connection: &Connection) -> Result<(), OpenError> {
     let set = |name: &str, value: &str| {
         connection.pragma_update(None, name, value).map_err(StoreError::from)

@@ -80,6 +80,14 @@ impl Desk {
     {
         let Some(mut connection) = self.alone() else { return Err(work) };
         let Some(connection) = connection.as_mut() else { return Ok(Err(StoreError::Closed)) };
+        Ok(self.write_one(connection, work))
+    }
+
+    fn write_one<T>(
+        &self,
+        connection: &mut Connection,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
         let began = Instant::now();
         let written = (|| {
             let transaction =
@@ -93,7 +101,28 @@ impl Desk {
             self.chain.forget();
             tracing::error!(%error, "A write failed, and was not made: {error}");
         }
-        Ok(written)
+        written
+    }
+
+    /// The same, whoever else is there: in a simulation nobody is.
+    #[cfg(feature = "faults")]
+    pub(super) fn write_on_the_spot<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        match self.lock().as_mut() {
+            Some(connection) => self.write_one(connection, work),
+            None => Err(StoreError::Closed),
+        }
+    }
+
+    #[cfg(feature = "faults")]
+    pub(super) fn read_on_the_spot<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let connection = self.lock();
+        Ok(work(connection.as_ref().ok_or(StoreError::Closed)?)?)
     }
 
     fn note(&self, size: usize, time: Duration) {

@@ -54,6 +54,8 @@ fn settles(event: &Event) -> Option<CallId> {
         Event::CallRetried(it) => Some(it.call.clone()),
         Event::PermissionRequested(it) => Some(it.call.clone()),
         Event::WaitBegan(it) => Some(it.call.clone()),
+        Event::ChildSpawned(it) => Some(it.call.clone()),
+        Event::Concluded(it) => Some(it.call.clone()),
         _ => None,
     }
 }
@@ -109,7 +111,7 @@ pub fn whole(run: RunId, log: &[Recorded], world: &World) -> Result<(), String> 
         return Err(format!("the run is {}", history.run().status()));
     }
     let courses = courses(run, log)?;
-    let effects = world.effects();
+    let effects = world.effects_of(run);
     for (key, count) in &effects {
         let course = courses.get(key).ok_or_else(|| format!("`{key}` ran and is in no log"))?;
         if *count > course.starts {
@@ -131,7 +133,7 @@ pub fn whole(run: RunId, log: &[Recorded], world: &World) -> Result<(), String> 
             return Err(format!("`{key}` took effect {count} times: {course:?}"));
         }
     }
-    heard_all(log)
+    Ok(())
 }
 
 /// What is known of one call's right to run.
@@ -150,7 +152,10 @@ struct Claim {
 /// because its outcome is unknown and it may be repeated. What the rules have come to say while
 /// the run waited holds for all that starts afterwards.
 pub fn by_right(run: RunId, log: &[Recorded], world: &World) -> Result<(), String> {
-    let enacted = world.enacted();
+    let enacted = world.enacted(run);
+    // Who is dismissed speaks in no group.
+    let first = log.first().map(|it| &it.event);
+    let clerk = matches!(first, Some(Event::Created(it)) if it.room.is_none());
     let mut claims: BTreeMap<CallId, Claim> = BTreeMap::new();
     let mut batch = None;
     let mut on_rules_that_were_taken_back = 0;
@@ -185,7 +190,7 @@ pub fn by_right(run: RunId, log: &[Recorded], world: &World) -> Result<(), Strin
                         Law::Usual => false,
                         Law::Human => claim.tool == "ask" && !claim.by_person,
                         Law::Denied | Law::Gone => claim.tool == "ask",
-                        Law::Dismissed => true,
+                        Law::Dismissed => clerk,
                     };
                 if forbidden {
                     return Err(format!("{call} started under {enacted:?}: {claim:?}"));
@@ -221,11 +226,17 @@ fn claim(proposal: &Proposal) -> Claim {
 fn courses(run: RunId, log: &[Recorded]) -> Result<BTreeMap<String, Course>, String> {
     let mut courses: BTreeMap<String, Course> = BTreeMap::new();
     let mut batch: Option<(MessageId, Vec<CallId>)> = None;
+    // Calls of tools that count; what the others do is in the log alone.
+    let mut counted: BTreeSet<CallId> = BTreeSet::new();
     let mut results: Vec<CallId> = Vec::new();
+    // Children come back in an order of their own.
+    let mut children = false;
     let mut waiting: Option<CallId> = None;
     for it in log {
         if let Event::BatchProposed(it) = &it.event {
             let calls = it.calls.iter().map(|it| it.call.id.clone()).collect();
+            let acts = it.calls.iter().filter(|it| Act::named(&it.call.tool).is_some());
+            counted = acts.map(|it| it.call.id.clone()).collect();
             batch = Some((it.message, calls));
             continue;
         }
@@ -237,7 +248,7 @@ fn courses(run: RunId, log: &[Recorded]) -> Result<BTreeMap<String, Course>, Str
             Event::CallStarted(e) => course(&e.call, |it| it.starts += 1),
             Event::CallRetried(e) => course(&e.call, |it| it.repeats += 1),
             Event::CallEnded(e) => {
-                if !e.result.is_error {
+                if !e.result.is_error && counted.contains(&e.call) {
                     course(&e.call, |it| it.finished = true);
                 }
                 results.push(e.call.clone());
@@ -253,9 +264,19 @@ fn courses(run: RunId, log: &[Recorded]) -> Result<BTreeMap<String, Course>, Str
             },
             Event::WaitBegan(e) => waiting = Some(e.call.clone()),
             Event::Signalled(_) | Event::WaitExpired(_) => results.extend(waiting.take()),
+            Event::Concluded(e) => results.push(e.call.clone()),
+            Event::ChildEnded(e) => {
+                children = true;
+                results.push(e.call.clone());
+            }
             Event::BatchClosed(_) => {
-                if results != *calls {
-                    return Err(format!("results {results:?} of calls {calls:?}"));
+                let mut due = calls.clone();
+                if std::mem::take(&mut children) {
+                    due.sort();
+                    results.sort();
+                }
+                if results != due {
+                    return Err(format!("results {results:?} of calls {due:?}"));
                 }
                 results.clear();
                 batch = None;
@@ -267,7 +288,7 @@ fn courses(run: RunId, log: &[Recorded]) -> Result<BTreeMap<String, Course>, Str
 }
 
 /// An answer that has not heard the last word is no answer.
-fn heard_all(log: &[Recorded]) -> Result<(), String> {
+pub fn heard_all(log: &[Recorded]) -> Result<(), String> {
     let Some(Event::Completed(completed)) = log.last().map(|it| &it.event) else { return Ok(()) };
     for it in log {
         if let Event::UserSpoke(spoke) = &it.event
@@ -282,6 +303,8 @@ fn heard_all(log: &[Recorded]) -> Result<(), String> {
 /// How many entries the audit owes to a log: all that is not a silent allow.
 pub fn entries_due(log: &[Recorded]) -> usize {
     let mut due = 0;
+    let first = log.first().map(|it| &it.event);
+    let in_group = matches!(first, Some(Event::Created(it)) if it.room.is_some());
     // Calls of the batch in hand that somebody granted, and those that nobody may run.
     let (mut granted, mut refused) = (BTreeSet::new(), BTreeSet::new());
     for it in log {
@@ -290,6 +313,9 @@ pub fn entries_due(log: &[Recorded]) -> usize {
             | Event::PermissionRequested(_)
             | Event::PermissionEscalated(_)
             | Event::PermissionExtended(_) => 1,
+            Event::WrapUpAsked(_) | Event::PauseAsked(_) | Event::Unpaused(_) => 1,
+            Event::ChildSpawned(_) => 1,
+            Event::UserSpoke(_) if in_group => 1,
             Event::BatchProposed(batch) => {
                 (granted, refused) = (BTreeSet::new(), BTreeSet::new());
                 for it in &batch.calls {

@@ -304,7 +304,7 @@ fn nobody_goes_on(root: RunId, logs: &BTreeMap<RunId, Vec<Recorded>>) -> Result<
 }
 
 /// A parent's log and its children's say the same.
-fn family_holds(
+pub fn family_holds(
     run: RunId,
     log: &[Recorded],
     logs: &BTreeMap<RunId, Vec<Recorded>>,

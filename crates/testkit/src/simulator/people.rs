@@ -91,7 +91,7 @@ impl Game<'_> {
                         human: ruling(&log, request.id) == Some(Ruling::RequireHuman),
                     })
                     .collect();
-                self.world.enact(self.scenario.people.law, history.seq());
+                self.world.enact(self.scenario.people.law, [(self.run, history.seq())]);
                 for asked in &asked {
                     self.answer_one(asked).await?;
                 }
@@ -212,7 +212,7 @@ impl Game<'_> {
             let entry = Entry::new(clock::new_audit_id(), kind::RULE_REVOKED, ada());
             let revoked = self.store.revoke_rule(rule.id, &ada(), clock::now(), entry).await;
             revoked.map_err(|it| it.to_string())?;
-            self.world.revoked(self.history().await?.seq());
+            self.world.revoked(self.run, self.history().await?.seq());
         }
         Ok(())
     }

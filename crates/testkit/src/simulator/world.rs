@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use chancery_domain::batch::Permit;
-use chancery_domain::event::{Call, CallResult, Event, Usage};
-use chancery_domain::id::{AgentId, WaitKey};
+use chancery_domain::event::{BatchClosed, Call, CallResult, Event, Usage};
+use chancery_domain::id::{AgentId, RunId, WaitKey};
 use chancery_domain::org::{Agent, Org, Role};
 use chancery_domain::policy::{Risk, Ruling};
 use chancery_runtime::authority::{Authority, InForce};
@@ -15,7 +15,7 @@ use chancery_runtime::context::Context;
 use chancery_runtime::gate::{OnExpiry, Terms};
 use chancery_runtime::model::{Message, Model, ModelError, Models, RawCall, Reply, Request};
 use chancery_runtime::tool::{CallContext, Description, Done, Effect, Tool, ToolSpec, Tools};
-use chancery_runtime::{Limits, Parts};
+use chancery_runtime::{Limits, Parts, clock};
 use chancery_store::Store;
 use chancery_store::fault::Fuse;
 use serde_json::{Value, json};
@@ -74,7 +74,7 @@ impl Act {
     }
 }
 
-/// What the far side of one run has seen.
+/// What the far side of the runs has seen.
 #[derive(Debug, Default)]
 pub struct World {
     /// By idempotency key.
@@ -83,12 +83,20 @@ pub struct World {
     arguments: Mutex<BTreeMap<String, Value>>,
     pub model_calls: AtomicU64,
     violations: Mutex<Vec<String>>,
-    law: Mutex<Enacted>,
+    law: Mutex<Laws>,
     /// Of the life that is lived now.
     in_force: Mutex<Option<(InForce, Fuse)>>,
 }
 
-/// The rules, and where the log was when they changed.
+/// The rules, and where each log was when they changed; a run that is not in here began later.
+#[derive(Debug, Clone, Default)]
+struct Laws {
+    law: Law,
+    enacted_at: BTreeMap<RunId, u64>,
+    revoked_at: BTreeMap<RunId, u64>,
+}
+
+/// The rules, and where a run's log was when they changed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Enacted {
     pub law: Law,
@@ -102,22 +110,43 @@ impl World {
         self.effects.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// By idempotency key, which begins with the run's id.
+    pub fn effects_of(&self, run: RunId) -> BTreeMap<String, u32> {
+        let (from, to) = (format!("{run}:"), format!("{run};"));
+        let effects = self.effects.lock().unwrap_or_else(PoisonError::into_inner);
+        effects.range(from..to).map(|(key, count)| (key.clone(), *count)).collect()
+    }
+
+    /// A tool was called. Answers how often it was with this key.
+    pub fn takes_effect(&self, key: &str, arguments: &Value) -> u32 {
+        let mut given = self.arguments.lock().unwrap_or_else(PoisonError::into_inner);
+        given.insert(key.to_owned(), arguments.clone());
+        let mut effects = self.effects.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = effects.entry(key.to_owned()).or_default();
+        *count += 1;
+        *count
+    }
+
     pub fn arguments(&self, key: &str) -> Option<Value> {
         self.arguments.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
-    pub fn enacted(&self) -> Enacted {
-        *self.law.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn enacted(&self, run: RunId) -> Enacted {
+        let laws = self.law.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = laws.enacted_at.get(&run).copied().unwrap_or(0);
+        Enacted { law: laws.law, at, revoked_at: laws.revoked_at.get(&run).copied() }
     }
 
-    /// Changes the rules, the first time that it is asked to.
-    pub fn enact(self: &Arc<World>, law: Law, at: u64) {
-        if self.enacted().law == law {
-            return;
-        }
+    /// Changes the rules, the first time that it is asked to. The logs of the runs that there are
+    /// have come so far.
+    pub fn enact(self: &Arc<World>, law: Law, places: impl IntoIterator<Item = (RunId, u64)>) {
         {
-            let mut enacted = self.law.lock().unwrap_or_else(PoisonError::into_inner);
-            (enacted.law, enacted.at) = (law, at);
+            let mut laws = self.law.lock().unwrap_or_else(PoisonError::into_inner);
+            if laws.law == law {
+                return;
+            }
+            laws.law = law;
+            laws.enacted_at.extend(places);
         }
         let in_force = self.in_force.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((in_force, fuse)) = &*in_force {
@@ -125,9 +154,19 @@ impl World {
         }
     }
 
-    pub fn revoked(&self, at: u64) {
-        let mut enacted = self.law.lock().unwrap_or_else(PoisonError::into_inner);
-        enacted.revoked_at = enacted.revoked_at.or(Some(at));
+    /// Who drives a run knew the new rules only from here on.
+    pub fn knew_late(&self, run: RunId, at: u64) {
+        let mut laws = self.law.lock().unwrap_or_else(PoisonError::into_inner);
+        laws.enacted_at.insert(run, at);
+    }
+
+    pub fn law(&self) -> Law {
+        self.law.lock().unwrap_or_else(PoisonError::into_inner).law
+    }
+
+    pub fn revoked(&self, run: RunId, at: u64) {
+        let mut laws = self.law.lock().unwrap_or_else(PoisonError::into_inner);
+        laws.revoked_at.entry(run).or_insert(at);
     }
 
     pub fn violated(&self, what: impl Into<String>) {
@@ -173,18 +212,8 @@ pub fn parts(world: &Arc<World>, store: &Store, fuse: &Fuse, scenario: &Scenario
 
 /// The rules as they are, and the tools that there are under them.
 fn authority(world: &Arc<World>, fuse: &Fuse) -> Authority {
-    let law = world.enacted().law;
-    let deny_tools = vec!["denied".to_owned().into()];
-    let role = Role { deny_tools, ..Role::unlimited("worker") };
-    let agent = Agent { active: law != Law::Dismissed, ..Agent::of("worker") };
-    let mut org = Org::new([role], [(AgentId::from("clerk"), agent)]).unwrap_or_default();
-    org.policy.capabilities.insert("payment".to_owned(), Ruling::RequireHuman.into());
-    let stricter = match law {
-        Law::Human => Some(Ruling::RequireHuman),
-        Law::Denied => Some(Ruling::Deny),
-        Law::Usual | Law::Gone | Law::Dismissed => None,
-    };
-    org.policy.tools.extend(stricter.map(|it| ("ask".to_owned(), it.into())));
+    let law = world.law();
+    let agent = (AgentId::from("clerk"), Agent::of("worker"));
     let mut tools = Tools::default();
     for act in Act::ALL {
         if act == Act::Nonsense || act == Act::Ask && law == Law::Gone {
@@ -195,10 +224,29 @@ fn authority(world: &Arc<World>, fuse: &Fuse) -> Authority {
             world.violated(error.to_string());
         }
     }
-    Authority::new(Arc::new(org), Arc::new(tools))
+    Authority::new(Arc::new(org(law, [agent])), Arc::new(tools))
 }
 
-fn spec(act: Act) -> ToolSpec {
+/// An organisation of agents of one role, under a law.
+pub fn org(law: Law, agents: impl IntoIterator<Item = (AgentId, Agent)>) -> Org {
+    let deny_tools = vec!["denied".to_owned().into()];
+    let role = Role { deny_tools, ..Role::unlimited("worker") };
+    let agents = agents.into_iter().map(|(id, agent)| {
+        let dismissed = law == Law::Dismissed && id.as_str() == "clerk";
+        (id, Agent { active: !dismissed, ..agent })
+    });
+    let mut org = Org::new([role], agents).unwrap_or_default();
+    org.policy.capabilities.insert("payment".to_owned(), Ruling::RequireHuman.into());
+    let stricter = match law {
+        Law::Human => Some(Ruling::RequireHuman),
+        Law::Denied => Some(Ruling::Deny),
+        Law::Usual | Law::Gone | Law::Dismissed => None,
+    };
+    org.policy.tools.extend(stricter.map(|it| ("ask".to_owned(), it.into())));
+    org
+}
+
+pub fn spec(act: Act) -> ToolSpec {
     ToolSpec {
         name: act.tool().to_owned(),
         description: String::new(),
@@ -230,12 +278,7 @@ impl Tool for Counting {
             let key = permit.call().arguments["key"].as_str().unwrap_or_default();
             return Done::Wait { key: WaitKey::from(key), timeout: None };
         }
-        {
-            let mut effects = self.world.effects.lock().unwrap_or_else(PoisonError::into_inner);
-            *effects.entry(context.idempotency_key.clone()).or_default() += 1;
-            let mut given = self.world.arguments.lock().unwrap_or_else(PoisonError::into_inner);
-            given.insert(context.idempotency_key.clone(), permit.call().arguments.clone());
-        }
+        self.world.takes_effect(&context.idempotency_key, &permit.call().arguments);
         self.fuse.point().await;
         Done::Result(CallResult::ok(context.idempotency_key.clone()))
     }
@@ -260,7 +303,7 @@ impl Model for Scripted {
     async fn generate(&self, request: Request<'_>) -> Result<Reply, ModelError> {
         self.world.model_calls.fetch_add(1, Ordering::SeqCst);
         self.fuse.point().await;
-        if let Err(wrong) = self.judge(&request).await {
+        if let Err(wrong) = judge(&self.store, &request).await {
             self.world.violated(wrong);
         }
         let batches = request
@@ -293,31 +336,34 @@ impl Model for Scripted {
     }
 }
 
-impl Scripted {
-    /// A model is shown what the log says and nothing else, with every result of every batch.
-    async fn judge(&self, request: &Request<'_>) -> Result<(), String> {
-        let mut messages = request.messages.iter();
-        while let Some(message) = messages.next() {
-            let Message::Assistant { calls, .. } = message else { continue };
-            for call in calls {
-                match messages.next() {
-                    Some(Message::Tool { call: of, .. }) if *of == call.id => {}
-                    other => return Err(format!("{other:?} where the result of {call:?} is due")),
-                }
+/// A model is shown what the log says and nothing else, with every result of every batch.
+pub async fn judge(store: &Store, request: &Request<'_>) -> Result<(), String> {
+    let mut messages = request.messages.iter();
+    while let Some(message) = messages.next() {
+        let Message::Assistant { calls, .. } = message else { continue };
+        for call in calls {
+            match messages.next() {
+                Some(Message::Tool { call: of, .. }) if *of == call.id => {}
+                other => return Err(format!("{other:?} where the result of {call:?} is due")),
             }
         }
-        let run = request.run.ok_or("a run's model is asked for no run")?;
-        let log = self.store.events(run, 0, u32::MAX).await.map_err(|it| it.to_string())?;
-        let Some(Event::Created(created)) = log.first().map(|it| it.event.clone()) else {
-            return Err("the log does not begin".to_owned());
-        };
-        let mut context = Context::new(created, Vec::new());
-        log.iter().for_each(|it| context.follow(&it.event));
-        // Others may have gone on meanwhile; what was said before stays as it was.
-        if context.messages().starts_with(request.messages) {
-            Ok(())
-        } else {
-            Err(format!("read {:?}, logged {:?}", request.messages, context.messages()))
-        }
+    }
+    let run = request.run.ok_or("a run's model is asked for no run")?;
+    let log = store.events(run, 0, u32::MAX).await.map_err(|it| it.to_string())?;
+    let Some(Event::Created(created)) = log.first().map(|it| it.event.clone()) else {
+        return Err("the log does not begin".to_owned());
+    };
+    let mut context = Context::new(created, Vec::new());
+    // Others may have gone on meanwhile, and in a group another member may have the floor.
+    let read_then = log.iter().any(|it| {
+        context.follow(&it.event);
+        context.messages() == request.messages
+    });
+    // That a batch is closed is no word, and may not be written yet; it puts results in order.
+    context.follow(&Event::BatchClosed(BatchClosed { message: clock::new_message_id() }));
+    if read_then || context.messages().starts_with(request.messages) {
+        Ok(())
+    } else {
+        Err(format!("read {:?}, logged {:?}", request.messages, context.messages()))
     }
 }
