@@ -75,3 +75,19 @@ fn a_store_is_filled_with_so_many_runs_and_the_load_ends_beside_them() {
         assert!(there[0] == 20.0 && expected, "{axis}: {there:?}");
     }
 }
+
+/// What is measured in is removed afterwards: it must be nobody's.
+#[test]
+fn a_folder_that_holds_something_is_neither_measured_in_nor_removed() {
+    let place = Place::new();
+    let kept = place.path("theirs");
+    std::fs::create_dir(&kept).unwrap();
+    std::fs::write(kept.join("chancery.db"), "theirs").unwrap();
+    let data = kept.to_str().unwrap();
+    for words in [&["runs", "--quick"][..], &["peer"], &["scale", "finished", "--to", "1"]] {
+        let went = place.chancery(&[&["bench"], words, &["--data", data]].concat());
+        assert_eq!(went.code, 1, "{words:?}: {went:?}");
+        assert!(went.err.contains("is not empty"), "{words:?}: {went:?}");
+        assert_eq!(std::fs::read_to_string(kept.join("chancery.db")).unwrap(), "theirs");
+    }
+}

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::RunsArgs;
 use super::load::{Load, Shape};
-use super::{claims, process, servers};
+use super::{claims, own_folder, process, servers};
 use crate::Global;
 use crate::outcome::Outcome;
 use crate::output;
@@ -27,9 +27,7 @@ struct Figure {
 pub const STEPS: usize = 10;
 
 pub async fn run(global: &Global, args: &RunsArgs) -> anyhow::Result<Outcome> {
-    let dir = std::env::temp_dir().join(format!("chancery-bench-{}", std::process::id()));
-    let dir = global.data.clone().unwrap_or(dir);
-    std::fs::create_dir_all(&dir)?;
+    let dir = own_folder(global)?;
     let mut bench = Bench { figures: Vec::new(), json: global.json, dir, fresh: 0 };
     let database = global.database.clone();
     for _ in 0..args.rounds.max(1) {
