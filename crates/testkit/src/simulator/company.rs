@@ -86,7 +86,7 @@ pub fn play_with(seed: u64, mistake: Option<Mistake>) -> Result<Tally, String> {
     let mut dice = Dice::new(seed);
     let fate = Fate::draw(&mut dice, mistake);
     clock::set(Some(clock::Time { process: DAWN, database: DAWN }));
-    clock::seed_ids(dice.next());
+    clock::seed_ids(dice.throw());
     let played = Company::new(fate, dice).and_then(Company::run);
     clock::set(None);
     played
@@ -115,7 +115,7 @@ impl Company {
     fn new(fate: Fate, mut dice: Dice) -> Result<Company, String> {
         let record = Store::in_memory(new_worker_id()).map_err(|it| it.to_string())?;
         let ledger = Arc::new(Ledger::new(record.clone(), fate.regime));
-        let stage = Stage::new(&fate, dice.next(), ledger.clone());
+        let stage = Stage::new(&fate, dice.throw(), ledger.clone());
         let faults = Faults::new(&fate);
         let servers = Vec::new();
         let (time, skew, made, orphans) = (0, 0, 0, Vec::new());

@@ -11,7 +11,7 @@ impl Dice {
 
     /// A number below `sides`.
     pub fn roll(&mut self, sides: u64) -> u64 {
-        self.next() % sides.max(1)
+        self.throw() % sides.max(1)
     }
 
     /// Whether something happens that happens once in `times`.
@@ -27,7 +27,7 @@ impl Dice {
         from[self.roll(from.len() as u64) as usize]
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn throw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
