@@ -35,7 +35,7 @@ pub struct Shape {
 
 impl Shape {
     /// Runs of so many steps, with a model that answers at once.
-    pub fn of(steps: usize, calls_per_message: usize) -> Shape {
+    pub const fn of(steps: usize, calls_per_message: usize) -> Shape {
         Shape { steps, calls_per_message, waits: false, thinks: Duration::ZERO }
     }
 

@@ -75,7 +75,7 @@ struct Standing {
 }
 
 /// Five calls a run: ten steps, as peers count them.
-const SHAPE: Shape = Shape { steps: 5, calls_per_message: 1, waits: false };
+const SHAPE: Shape = Shape::of(5, 1);
 
 pub async fn run(global: &Global, args: &ScaleArgs) -> anyhow::Result<Outcome> {
     let dir = own_folder(global)?;

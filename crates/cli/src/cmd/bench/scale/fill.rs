@@ -49,7 +49,7 @@ pub async fn template(location: &Location, kind: Kind) -> anyhow::Result<RunId> 
     let store = Store::open(location, clock::new_worker_id()).await?;
     let is_empty = store.count_by_status().await?.is_empty();
     anyhow::ensure!(is_empty, "this store has runs already: a benchmark fills an empty one");
-    let shape = Shape { steps: 1, calls_per_message: 1, waits: kind == Kind::Waiting };
+    let shape = Shape { waits: kind == Kind::Waiting, ..Shape::of(1, 1) };
     let load = Load::start(store, shape, 1).await?;
     let run = load.create("template").await?;
     while load.store.run(run).await?.is_none_or(|it| it.status != kind.status()) {
