@@ -40,6 +40,8 @@ const FLUSHERS: usize = 2;
 const OUTAGE_MAX: Duration = Duration::from_secs(30);
 /// How long a connection may take to be made, whatever its host says or does not say.
 const GREETING_MAX: Duration = Duration::from_secs(5);
+/// How long a heartbeat may take, however short the lease is that it renews.
+const BEAT_MIN: Duration = Duration::from_secs(1);
 
 /// The same for the writes of a log; only tests shorten it.
 pub(crate) type Patience = Arc<std::sync::RwLock<Duration>>;
@@ -152,7 +154,7 @@ impl Postgres {
             let statement = client.prepare_cached(&sql).await?;
             client.execute(&statement, &[&worker.0, &(lease.as_micros() as i64)]).await
         };
-        match tokio::time::timeout(lease, beat).await {
+        match tokio::time::timeout(lease.max(BEAT_MIN), beat).await {
             Ok(beaten) => Ok(beaten.map(drop)?),
             Err(_) => {
                 // A connection that is silent for so long is not used again.
