@@ -12,7 +12,6 @@ mod account;
 mod crowd;
 mod end;
 mod fate;
-mod kept;
 mod ledger;
 mod queue;
 mod server;
@@ -28,7 +27,6 @@ use chancery_store::fault::{Regime, clock};
 
 use self::fate::Faults;
 pub use self::fate::{Fate, Mistake};
-pub use self::kept::KEPT;
 use self::ledger::Ledger;
 use self::server::Server;
 use self::stage::Stage;
