@@ -2,12 +2,14 @@
 //! [docs/simulator.md] says what is real in it, and how a seed is played again.
 
 use chancery_store::fault::Plant;
-use chancery_testkit::simulator::company::{self, Mistake, Tally};
+use chancery_testkit::conformance::Home;
+use chancery_testkit::simulator::company::twin::twins;
+use chancery_testkit::simulator::company::{self, KEPT, Mistake, Tally};
 
 /// How many events are played in all. A night takes as many as it likes.
-const EVENTS: u64 = 780_000;
+const EVENTS: u64 = 1_040_000;
 /// In how many tests, so that all cores have some.
-const PARTS: u64 = 3;
+const PARTS: u64 = 4;
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().and_then(|it| it.parse().ok())
@@ -61,7 +63,22 @@ fn companies_two_keep_every_rule_at_every_event() {
 
 #[test]
 fn companies_three_keep_every_rule_at_every_event() {
+    play_from(2_000_000_000);
+}
+
+#[test]
+fn companies_four_keep_every_rule_at_every_event() {
     play_from(3_000_000_000);
+}
+
+/// Whatever was found once stays found.
+#[test]
+fn kept_seeds_keep_every_rule() {
+    for (seed, found) in KEPT {
+        if let Err(wrong) = company::play(*seed) {
+            panic!("seed {seed} ({found}): {wrong}");
+        }
+    }
 }
 
 #[test]
@@ -97,6 +114,11 @@ fn a_rescue_of_the_living_is_found() {
 }
 
 #[test]
+fn wake_ups_that_are_lost_for_good_are_found() {
+    is_found(Mistake::Store(Plant::NoPolling), &["no end in sight"]);
+}
+
+#[test]
 fn a_run_that_waits_in_the_queue_is_found() {
     is_found(Mistake::Store(Plant::WaitsInTheQueue), &["I9:", "lease:"]);
 }
@@ -119,4 +141,14 @@ fn a_call_that_runs_while_it_is_asked_for_is_found() {
 #[test]
 fn a_call_that_takes_effect_twice_is_found() {
     is_found(Mistake::ActsTwice, &["I4:"]);
+}
+
+/// What the simulation makes up about leases is what PostgreSQL does.
+#[tokio::test]
+async fn a_shared_record_answers_as_postgresql_does() {
+    for seed in 1..=4 {
+        let home = Home::postgres().await;
+        let same = twins(seed, home.open().await, 250).await;
+        assert_eq!(same, Ok(250), "seed {seed}");
+    }
 }

@@ -194,7 +194,14 @@ impl Drop for Postgres {
 }
 
 /// The database's clock in microseconds, as an expression.
-const NOW: &str = "(extract(epoch from clock_timestamp()) * 1000000)::bigint";
+macro_rules! postgres_now {
+    () => {
+        "(extract(epoch from clock_timestamp()) * 1000000)::bigint"
+    };
+}
+pub(crate) use postgres_now;
+
+const NOW: &str = postgres_now!();
 
 pub(crate) fn as_params(params: &[Param]) -> Vec<&(dyn ToSql + Sync)> {
     params.iter().map(|it| it as &(dyn ToSql + Sync)).collect()

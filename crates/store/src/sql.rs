@@ -83,11 +83,20 @@ impl Store {
         sql: &'static str,
         params: Vec<Param>,
     ) -> Result<u64, StoreError> {
+        self.execute_with(sql, || params).await
+    }
+
+    /// The same with parameters that are made when it is written: whatever held it up is over.
+    pub(crate) async fn execute_with(
+        &self,
+        sql: &'static str,
+        params: impl FnOnce() -> Vec<Param> + Send,
+    ) -> Result<u64, StoreError> {
         #[cfg(feature = "faults")]
-        let touches = {
-            self.passage().await?;
-            crate::fault::Touch::of(sql, &params)
-        };
+        self.passage().await?;
+        let params = params();
+        #[cfg(feature = "faults")]
+        let touches = crate::fault::Touch::of(sql, &params);
         let moved = match &self.inner.database {
             Database::Sqlite(sqlite) => {
                 sqlite

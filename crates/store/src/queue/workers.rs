@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::postgres::postgres_now;
 use crate::sql::Param;
 use crate::{Database, Store, StoreError};
 
@@ -18,17 +19,30 @@ macro_rules! rescued {
     };
 }
 
+/// Of them, those that are not heard of at this time.
+macro_rules! silent_at {
+    ($($now:tt)+) => {
+        concat!(
+            " AND NOT EXISTS (SELECT 1 FROM workers WHERE id = queue.owner AND alive_until > ",
+            $($now)+,
+            ")"
+        )
+    };
+}
+
 impl Store {
     /// Says that this worker lives, for the length of a lease from now.
     pub async fn beat(&self, lease: Duration) -> Result<(), StoreError> {
         if let Database::Postgres(postgres) = &self.inner.database {
             return postgres.beat(self.worker(), lease).await;
         }
-        let until = self.database_time().await? + lease.as_micros() as i64;
-        self.execute(
+        self.execute_with(
             "INSERT INTO workers (id, alive_until) VALUES ($1, $2)
              ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until",
-            vec![Param::Uuid(self.worker().0), Param::Int(until)],
+            || {
+                let until = crate::sqlite::now() + lease.as_micros() as i64;
+                vec![Param::Uuid(self.worker().0), Param::Int(until)]
+            },
         )
         .await?;
         Ok(())
@@ -68,20 +82,23 @@ impl Store {
         Ok(rescued)
     }
 
+    /// Who is silent is judged in the statement that frees their runs. Between a look at the clock
+    /// and that statement it may be set back, or another host become the primary: whoever was heard
+    /// of since would be dead by the earlier time.
     async fn rescue_silent(&self) -> Result<u64, StoreError> {
-        let now = self.database_time().await?;
-        let rescued = self
-            .execute(
-                concat!(
-                    rescued!(),
-                    " AND NOT EXISTS (SELECT 1 FROM workers WHERE id = queue.owner AND alive_until > $2)"
-                ),
-                // Whoever asks lives: what it has is driven.
-                vec![Param::Uuid(self.worker().0), Param::Int(now)],
-            )
-            .await?;
+        // Whoever asks lives: what it has is driven.
+        let me = Param::Uuid(self.worker().0);
+        let rescued = match &self.inner.database {
+            Database::Postgres(_) => {
+                self.execute(concat!(rescued!(), silent_at!(postgres_now!())), vec![me]).await?
+            }
+            Database::Sqlite(_) => {
+                let now = || vec![me, Param::Int(crate::sqlite::now())];
+                self.execute_with(concat!(rescued!(), silent_at!("$2")), now).await?
+            }
+        };
         // The row outlives the lease by far: it costs nothing, and its absence says dead too.
-        let long_dead = now - 3_600_000_000;
+        let long_dead = self.database_time().await? - 3_600_000_000;
         self.execute("DELETE FROM workers WHERE alive_until < $1", vec![Param::Int(long_dead)])
             .await?;
         Ok(rescued)

@@ -12,6 +12,7 @@ mod account;
 mod crowd;
 mod end;
 mod fate;
+mod kept;
 mod ledger;
 mod queue;
 mod server;
@@ -27,6 +28,7 @@ use chancery_store::fault::{Regime, clock};
 
 use self::fate::Faults;
 pub use self::fate::{Fate, Mistake};
+pub use self::kept::KEPT;
 use self::ledger::Ledger;
 use self::server::Server;
 use self::stage::Stage;

@@ -118,7 +118,9 @@ impl House {
             Deed::Beat => told(store.beat(LONG).await),
             Deed::Die => told(store.beat(Duration::ZERO).await),
             Deed::Claim(limit) => {
-                let claimed = claim(&store, limit).await;
+                let mut claimed = claim(&store, limit).await;
+                // Which they are is the queue's word; in which order they are told means nothing.
+                claimed.sort_by_key(Lease::run);
                 let said = claimed
                     .iter()
                     .map(|it| (it.run(), it.attempt(), it.failures(), it.is_suspect()));
