@@ -5,6 +5,7 @@ mod agentdojo;
 mod authority;
 mod claims;
 mod doors;
+mod engine;
 mod load;
 mod mail;
 mod memory;

@@ -1,26 +1,25 @@
 //! The load: runs of a fixed number of steps, with a model and a tool that cost nothing, so that
 //! what is measured is the record and the runner. The model may take its time, as real ones do.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use chancery_domain::batch::Permit;
-use chancery_domain::event::{Actor, CallResult, Created, Usage};
+use chancery_domain::event::{Actor, Created, Usage};
 use chancery_domain::history::History;
 use chancery_domain::id::{AgentId, RoleId, RunId, UserId, WaitKey};
-use chancery_domain::org::{Agent, Org, Role};
-use chancery_domain::policy::Risk;
-use chancery_runtime::authority::{Authority, InForce};
-use chancery_runtime::gate::Terms;
-use chancery_runtime::model::{Message, Model, ModelError, Models, RawCall, Reply, Request};
-use chancery_runtime::tool::{CallContext, Done, Effect, Tool, ToolSpec, Tools};
+use chancery_runtime::clock;
+use chancery_runtime::model::{Message, Model, ModelError, Reply, Request};
 use chancery_runtime::worker::Workers;
-use chancery_runtime::{Limits, Parts, clock};
 use chancery_store::Store;
 use serde_json::json;
 use tokio::sync::Semaphore;
+
+use super::engine::{self, BENCH};
+
+/// As large as a small call and its result.
+const ARGUMENT: &str = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
+const ANSWER: usize = 80;
 
 /// What the runs of a load look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,23 +59,7 @@ impl Load {
             steps: AtomicU64::new(0),
             last_asked: Mutex::new(None),
         });
-        let mut tools = Tools::default();
-        tools.register(Arc::new(CheapTool::new("step", Effect::Outside)))?;
-        tools.register(Arc::new(CheapTool::new("wait", Effect::Log)))?;
-        let role = Role::unlimited("bench");
-        let org = Org::new([role], [(AgentId::from("bench"), Agent::of("bench"))]);
-        let authority = Authority::new(Arc::new(org.unwrap_or_default()), Arc::new(tools));
-        let models = Models::new(model.clone(), BTreeMap::new());
-        let parts = Parts {
-            store: store.clone(),
-            authority: InForce::new(authority),
-            models: Arc::new(models),
-            limits: Limits { concurrency, ..Limits::default() },
-            terms: Terms::default(),
-            escalation: Default::default(),
-            embeddings: None,
-        };
-        let workers = Workers::start(parts).await?;
+        let workers = engine::start(store.clone(), model.clone(), ANSWER, concurrency).await?;
         Ok(Load { store, workers, model })
     }
 
@@ -157,9 +140,9 @@ pub async fn create(store: &Store, input: &str) -> anyhow::Result<RunId> {
 pub async fn create_as(store: &Store, id: RunId, input: &str) -> anyhow::Result<()> {
     let created = Created {
         org: "default".to_owned(),
-        agent: AgentId::from("bench"),
-        role: RoleId::from("bench"),
-        user: UserId::from("bench"),
+        agent: AgentId::from(BENCH),
+        role: RoleId::from(BENCH),
+        user: UserId::from(BENCH),
         project: None,
         group: None,
         session_key: None,
@@ -218,7 +201,7 @@ impl Model for CheapModel {
                 Some(Message::User { text }) => text.as_str(),
                 _ => "",
             };
-            vec![call("wait", json!({ "key": key }).to_string(), 0)]
+            vec![engine::wait(key, 0)]
         } else if done >= steps {
             if waits {
                 *self.last_asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(asked);
@@ -226,50 +209,9 @@ impl Model for CheapModel {
             self.finished.add_permits(1);
             Vec::new()
         } else {
-            let arguments = r#"{"q":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}"#;
-            (0..calls_per_message).map(|n| call("step", arguments.to_owned(), done + n)).collect()
+            (0..calls_per_message).map(|n| engine::step(ARGUMENT, done + n)).collect()
         };
         let usage = Usage { input_tokens: 100, output_tokens: 10 };
-        Ok(Reply { text: String::new(), calls, usage, model: "bench".to_owned() })
-    }
-}
-
-fn call(tool: &str, arguments: String, n: usize) -> RawCall {
-    RawCall { id: format!("call_{n}"), tool: tool.to_owned(), arguments }
-}
-
-#[derive(Debug)]
-struct CheapTool {
-    spec: ToolSpec,
-}
-
-impl CheapTool {
-    fn new(name: &str, effect: Effect) -> CheapTool {
-        CheapTool {
-            spec: ToolSpec {
-                name: name.to_owned(),
-                description: "costs nothing".to_owned(),
-                parameters: json!({ "type": "object" }),
-                risk: Risk::Low,
-                capabilities: vec![],
-                effect,
-                idempotent: false,
-                supports_parallel: false,
-            },
-        }
-    }
-}
-
-#[async_trait::async_trait]
-impl Tool for CheapTool {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    async fn call(&self, permit: Permit, _: &CallContext) -> Done {
-        match permit.call().arguments.get("key").and_then(|it| it.as_str()) {
-            Some(key) => Done::Wait { key: WaitKey::from(key), timeout: None },
-            None => Done::Result(CallResult::ok("y".repeat(80))),
-        }
+        Ok(Reply { text: String::new(), calls, usage, model: BENCH.to_owned() })
     }
 }

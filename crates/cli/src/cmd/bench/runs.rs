@@ -133,20 +133,28 @@ impl Bench {
         Ok(())
     }
 
-    /// What each added server brings, until the database has no more to give.
+    /// What each added server brings, beside what as many clients with nothing around them bring on
+    /// the same database: where these bring little, the machine has no more to give.
     async fn servers(&mut self, args: &RunsArgs, url: &str, name: &str) -> anyhow::Result<()> {
         let thinks = Duration::from_millis(args.model_ms);
         let shape = Shape { thinks, ..Shape::of(STEPS, 1) };
-        let (mut alone, runs) = (None, args.server_runs);
+        let (mut first, runs) = (None, args.server_runs);
         for count in [1, 2, 4, 8].into_iter().filter(|it| *it <= args.servers) {
+            let raw = raw::postgres(url, count * runs, args.time()).await?.per_second;
             let dir = self.location();
             let together = servers::together(url, &dir, count, args.time(), shape, runs).await?;
             let rate = together.steps_per_second;
-            self.note(format!("{name}: steps, {count} servers of {runs} runs"), rate, "/s", None)?;
-            let alone = *alone.get_or_insert(rate);
+            let clients = count * runs;
+            self.note(format!("{name}: raw durable steps, {clients} clients"), raw, "/s", None)?;
+            let what = format!("{name}: steps, {count} servers of {runs} runs");
+            self.note(what, rate, "/s", Some(rate / raw))?;
+            let (alone, raw_alone) = *first.get_or_insert((rate, raw));
             if count > 1 {
-                let each = (rate - alone) / (count - 1) as f64 / alone;
-                self.note(format!("{name}: of it, each added server"), each, "x", None)?;
+                let each = |all: f64, one: f64| (all - one) / (count - 1) as f64 / one;
+                let what = format!("{name}: of it, each added server");
+                self.note(what, each(rate, alone), "x", None)?;
+                let what = format!("{name}: of the raw limit, as many added clients");
+                self.note(what, each(raw, raw_alone), "x", None)?;
             }
             if let Some(busy) = together.database {
                 self.note(format!("{name}: processors that the database used"), busy, "", None)?;

@@ -2,29 +2,25 @@
 //! payloads of 80 and 200 bytes; or a wait for a signal and one more question. Ours asks once more
 //! than is counted, because a run here ends with an answer.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use chancery_domain::batch::Permit;
-use chancery_domain::event::{CallResult, Usage};
-use chancery_domain::id::{AgentId, RunId, WaitKey};
-use chancery_domain::org::{Agent, Org, Role};
-use chancery_domain::policy::Risk;
-use chancery_runtime::authority::{Authority, InForce};
-use chancery_runtime::gate::Terms;
-use chancery_runtime::model::{Message, Model, ModelError, Models, RawCall, Reply, Request};
-use chancery_runtime::tool::{CallContext, Done, Effect, Tool, ToolSpec, Tools};
+use chancery_domain::event::Usage;
+use chancery_domain::id::RunId;
+use chancery_runtime::clock;
+use chancery_runtime::model::{Message, Model, ModelError, Reply, Request};
 use chancery_runtime::worker::Workers;
-use chancery_runtime::{Limits, Parts, clock};
 use chancery_store::Store;
-use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use super::ends::Ends;
+use crate::cmd::bench::engine::{self, BENCH};
 use crate::cmd::bench::load;
 
 const CALLS: usize = 5;
+/// The bytes of a tool's answer.
+const ANSWER: usize = 200;
 const WAIT: &str = "wait for ";
 
 #[derive(Debug)]
@@ -43,22 +39,7 @@ impl Work {
         let (last, asked_last) = mpsc::unbounded_channel();
         let (ends, asked_again) = (Ends::default(), Arc::<AskedAgain>::default());
         let model = PeerModel { last, asked_again: asked_again.clone() };
-        let mut tools = Tools::default();
-        tools.register(Arc::new(PeerTool::new("search", Effect::Outside)))?;
-        tools.register(Arc::new(PeerTool::new("wait", Effect::Log)))?;
-        let org =
-            Org::new([Role::unlimited("bench")], [(AgentId::from("bench"), Agent::of("bench"))]);
-        let authority = Authority::new(Arc::new(org.unwrap_or_default()), Arc::new(tools));
-        let parts = Parts {
-            store: store.clone(),
-            authority: InForce::new(authority),
-            models: Arc::new(Models::new(Arc::new(model), BTreeMap::new())),
-            limits: Limits { concurrency: 64, ..Limits::default() },
-            terms: Terms::default(),
-            escalation: Default::default(),
-            embeddings: None,
-        };
-        let workers = Workers::start(parts).await?;
+        let workers = engine::start(store.clone(), Arc::new(model), ANSWER, 64).await?;
         tokio::spawn(ends.clone().watch(store.clone(), asked_last));
         Ok(Work { store, workers, ends, asked_again })
     }
@@ -104,8 +85,8 @@ impl Model for PeerModel {
             _ => None,
         };
         let call = match (key, done) {
-            (Some(key), 0) => Some(call("wait", &json!({ "key": key }), done)),
-            (None, 0..CALLS) => Some(call("search", &json!({ "q": "x".repeat(70) }), done)),
+            (Some(key), 0) => Some(engine::wait(key, done)),
+            (None, 0..CALLS) => Some(engine::step(&"x".repeat(70), done)),
             _ => None,
         };
         if let (None, Some(run)) = (&call, request.run) {
@@ -118,46 +99,6 @@ impl Model for PeerModel {
         }
         let usage = Usage { input_tokens: 100, output_tokens: 10 };
         let calls = call.into_iter().collect();
-        Ok(Reply { text: String::new(), calls, usage, model: "bench".to_owned() })
-    }
-}
-
-fn call(tool: &str, arguments: &Value, n: usize) -> RawCall {
-    RawCall { id: format!("call_{n}"), tool: tool.to_owned(), arguments: arguments.to_string() }
-}
-
-#[derive(Debug)]
-struct PeerTool {
-    spec: ToolSpec,
-}
-
-impl PeerTool {
-    fn new(name: &str, effect: Effect) -> PeerTool {
-        PeerTool {
-            spec: ToolSpec {
-                name: name.to_owned(),
-                description: "costs nothing".to_owned(),
-                parameters: json!({ "type": "object" }),
-                risk: Risk::Low,
-                capabilities: vec![],
-                effect,
-                idempotent: false,
-                supports_parallel: false,
-            },
-        }
-    }
-}
-
-#[async_trait::async_trait]
-impl Tool for PeerTool {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    async fn call(&self, permit: Permit, _: &CallContext) -> Done {
-        match permit.call().arguments.get("key").and_then(|it| it.as_str()) {
-            Some(key) => Done::Wait { key: WaitKey::from(key), timeout: None },
-            None => Done::Result(CallResult::ok("y".repeat(200))),
-        }
+        Ok(Reply { text: String::new(), calls, usage, model: BENCH.to_owned() })
     }
 }
