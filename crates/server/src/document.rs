@@ -1,12 +1,22 @@
 //! The OpenAPI document, made true where the types alone do not say it, and its page.
 
+use std::sync::OnceLock;
+
+use axum::Router;
+use axum::body::Bytes;
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use axum::routing::get;
 use utoipa::OpenApi;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
 use utoipa_swagger_ui::{Config, SwaggerUi};
+
+use crate::error::ApiError;
+use crate::router::{self, App};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -16,12 +26,26 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 )]
 pub struct Document;
 
-/// The page that shows the document; it asks nobody else about it.
-pub fn page(document: utoipa::openapi::OpenApi) -> SwaggerUi {
-    let config = Config::default().validator_url("none");
-    SwaggerUi::new("/docs")
-        .url("/openapi.json", named(described(limited(without_null(document)))))
-        .config(config)
+const PLACE: &str = "/openapi.json";
+
+/// The document, and the page that shows it, which asks nobody else about it.
+pub fn page() -> Router<App> {
+    let config = Config::new([PLACE]).validator_url("none");
+    Router::from(SwaggerUi::new("/docs").config(config)).route(PLACE, get(document))
+}
+
+async fn document() -> Result<impl IntoResponse, ApiError> {
+    static TEXT: OnceLock<Bytes> = OnceLock::new();
+    let text = match TEXT.get() {
+        Some(text) => text.clone(),
+        None => {
+            let made = named(described(limited(without_null(router::described()))));
+            let made =
+                serde_json::to_vec(&made).map_err(|it| ApiError::Internal(it.to_string()))?;
+            TEXT.get_or_init(|| made.into()).clone()
+        }
+    };
+    Ok(([(CONTENT_TYPE, "application/json")], text))
 }
 
 /// A parameter that is not given is absent: no query and no header can say `null`.

@@ -22,6 +22,7 @@ mod routes;
 mod serve;
 mod start;
 mod stream;
+mod surface;
 pub mod tokens;
 mod turnstile;
 mod view;

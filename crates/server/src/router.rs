@@ -15,14 +15,11 @@ use chancery_runtime::model::Models;
 use chancery_store::Store;
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
-use utoipa::OpenApi;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::answer;
 use crate::config::PermissionsConfig;
 use crate::console::{self, About, Oidc};
-use crate::document::{self, Document};
+use crate::document;
 use crate::error::ApiError;
 use crate::mcp;
 use crate::metrics::Metrics;
@@ -31,6 +28,7 @@ use crate::routes::{
     audit, authorize, contracts, health, mail, memories, openai, org, permissions, rules, runs,
     signals, steer, tokens, webhooks,
 };
+use crate::surface::surface;
 use crate::turnstile::Turnstile;
 
 /// What handlers work with.
@@ -77,70 +75,72 @@ impl App {
     }
 }
 
+// Each line is a path, with one handler for each method.
+surface! {
+    health::healthz;
+    health::readyz;
+    health::metrics;
+    runs::create, runs::list;
+    runs::show;
+    runs::events;
+    runs::tree;
+    steer::cancel;
+    steer::pause;
+    steer::resume;
+    steer::wrapup;
+    steer::speak;
+    signals::signal;
+    // The same under seed 004's name.
+    signals::job_signal;
+    steer::job_message;
+    permissions::list;
+    permissions::show;
+    permissions::decide;
+    permissions::extend;
+    org::show, org::change;
+    org::versions;
+    org::version;
+    org::roles;
+    org::agents;
+    org::groups;
+    org::tools;
+    org::mcp_servers;
+    authorize::authorize;
+    memories::create, memories::list;
+    memories::search;
+    memories::export;
+    memories::show, memories::forget;
+    mail::send;
+    mail::rejections;
+    mail::check;
+    mail::show;
+    mail::inbox;
+    mail::sent;
+    contracts::issue, contracts::list;
+    contracts::show;
+    contracts::transition;
+    rules::list;
+    rules::show, rules::revoke;
+    rules::narrow;
+    tokens::make, tokens::list;
+    tokens::revoke;
+    webhooks::list;
+    webhooks::deliveries;
+    webhooks::test;
+    audit::list;
+    audit::export;
+    audit::verify;
+    audit::anchor;
+    audit::show;
+}
+
 /// Everything that is served.
 pub fn router(app: App) -> Router {
     let limit = app.body_bytes;
     let mcp = mcp::door(&app);
     let here = app.public_url.clone();
-    let (router, document) = OpenApiRouter::with_openapi(Document::openapi())
-        .routes(routes!(health::healthz))
-        .routes(routes!(health::readyz))
-        .routes(routes!(health::metrics))
-        .routes(routes!(runs::create, runs::list))
-        .routes(routes!(runs::show))
-        .routes(routes!(runs::events))
-        .routes(routes!(runs::tree))
-        .routes(routes!(steer::cancel))
-        .routes(routes!(steer::pause))
-        .routes(routes!(steer::resume))
-        .routes(routes!(steer::wrapup))
-        .routes(routes!(steer::speak))
-        .routes(routes!(signals::signal))
-        // The same under seed 004's name.
-        .routes(routes!(signals::job_signal))
-        .routes(routes!(steer::job_message))
-        .routes(routes!(permissions::list))
-        .routes(routes!(permissions::show))
-        .routes(routes!(permissions::decide))
-        .routes(routes!(permissions::extend))
-        .routes(routes!(org::show, org::change))
-        .routes(routes!(org::versions))
-        .routes(routes!(org::version))
-        .routes(routes!(org::roles))
-        .routes(routes!(org::agents))
-        .routes(routes!(org::groups))
-        .routes(routes!(org::tools))
-        .routes(routes!(org::mcp_servers))
-        .routes(routes!(authorize::authorize))
-        .routes(routes!(memories::create, memories::list))
-        .routes(routes!(memories::search))
-        .routes(routes!(memories::export))
-        .routes(routes!(memories::show, memories::forget))
-        .routes(routes!(mail::send))
-        .routes(routes!(mail::rejections))
-        .routes(routes!(mail::check))
-        .routes(routes!(mail::show))
-        .routes(routes!(mail::inbox))
-        .routes(routes!(mail::sent))
-        .routes(routes!(contracts::issue, contracts::list))
-        .routes(routes!(contracts::show))
-        .routes(routes!(contracts::transition))
-        .routes(routes!(rules::list))
-        .routes(routes!(rules::show, rules::revoke))
-        .routes(routes!(rules::narrow))
-        .routes(routes!(tokens::make, tokens::list))
-        .routes(routes!(tokens::revoke))
-        .routes(routes!(webhooks::list))
-        .routes(routes!(webhooks::deliveries))
-        .routes(routes!(webhooks::test))
-        .routes(routes!(audit::list))
-        .routes(routes!(audit::export))
-        .routes(routes!(audit::verify))
-        .routes(routes!(audit::anchor))
-        .routes(routes!(audit::show))
-        .split_for_parts();
-    router
-        .merge(document::page(document))
+    surface()
+        .merge(document::page())
         .merge(openai::router())
         .merge(console::router(&here))
         .route("/mcp", mcp)
