@@ -4,6 +4,7 @@
 
 mod child;
 mod created;
+mod forked;
 mod recall;
 mod room;
 
@@ -18,6 +19,7 @@ use crate::policy::{Reason, Risk, Ruling};
 
 pub use child::{Ancestor, ChildEnded, ChildSpawned, Spoken};
 pub use created::Created;
+pub use forked::{Carried, Forked};
 pub use recall::{MemoryRecalled, Recalled};
 pub use room::{
     Concluded, Member, PauseAsked, Paused, Room, TurnBegan, TurnEnded, Unpaused, WrapUpAsked,

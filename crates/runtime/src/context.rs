@@ -16,6 +16,9 @@ use crate::model::{Message, ToolOffer};
 
 use talk::{Talk, WRAP_UP};
 
+/// How many of the person's own words another run is given, and how long they may be in all.
+const WORDS_MAX: (usize, usize) = (50, 20_000);
+
 #[derive(Debug)]
 pub struct Context {
     created: Arc<Created>,
@@ -40,7 +43,8 @@ pub struct Context {
 }
 
 impl Context {
-    /// A run's context begins with what was said before in its session, and with its input.
+    /// A run's context begins with what was said before in its session, or with what the run that
+    /// it goes on from had come to, and with its input.
     pub fn new(created: Created, before: Vec<Exchange>) -> Context {
         let mut persons_words: Vec<String> = before.iter().map(|it| it.input.clone()).collect();
         let (earlier, before) = session::compact(before, session::BUDGET);
@@ -51,7 +55,19 @@ impl Context {
             messages.push(Message::User { text: input });
             messages.push(Message::Assistant { text: output, calls: Vec::new() });
         }
-        messages.push(Message::User { text: created.input.clone() });
+        let input = Message::User { text: created.input.clone() };
+        let earlier = match created.forked.as_deref() {
+            None => {
+                messages.push(input);
+                earlier
+            }
+            Some(forked) => {
+                messages.extend(forked.before.iter().map(Message::from));
+                messages.push(input);
+                messages.extend(forked.after.iter().map(Message::from));
+                earlier.or_else(|| forked.earlier.clone())
+            }
+        };
         Context {
             created: Arc::new(created),
             messages,
@@ -84,6 +100,20 @@ impl Context {
     /// What the person said themselves: no word of an agent, a tool or a document is in it.
     pub fn persons_words(&self) -> impl Iterator<Item = &str> {
         self.persons_words.iter().map(String::as_str)
+    }
+
+    /// As many of these as another run is given, the newest first to be kept.
+    pub fn kept_words(&self) -> Vec<String> {
+        let mut left = WORDS_MAX.1;
+        let kept = self.persons_words().collect::<Vec<_>>().into_iter().rev();
+        let kept = kept.take(WORDS_MAX.0).take_while(|it| {
+            let fits = it.len() <= left;
+            left = left.saturating_sub(it.len());
+            fits
+        });
+        let mut kept: Vec<String> = kept.map(str::to_owned).collect();
+        kept.reverse();
+        kept
     }
 
     /// What the run has used up.
@@ -234,13 +264,15 @@ impl Context {
     }
 }
 
-/// A child run's goal is put in an agent's words, not in the person's.
+/// A child run's goal is put in an agent's words, not in the person's. Of a run that goes on from
+/// another, `persons_words` says all that is theirs: who goes on with a goal need not have said it.
 fn own_words(created: &Created) -> Option<String> {
-    (created.parent.is_none() && is_persons(&created.by)).then(|| created.input.clone())
+    let told = created.parent.is_none() && created.forked.is_none();
+    (told && is_persons(&created.by)).then(|| created.input.clone())
 }
 
 /// A service speaks for the person whose run it is.
-fn is_persons(by: &Actor) -> bool {
+pub fn is_persons(by: &Actor) -> bool {
     matches!(by, Actor::User(_) | Actor::Service(_))
 }
 

@@ -12,6 +12,7 @@ pub mod deposit;
 pub mod digest;
 pub mod embedding;
 pub mod escalation;
+pub mod fork;
 #[cfg(feature = "fuzz")]
 pub mod fuzz;
 pub mod gate;

@@ -8,6 +8,7 @@ mod card;
 mod chat;
 mod cookie;
 mod door;
+mod forks;
 mod form;
 mod help;
 mod html;
@@ -76,6 +77,7 @@ pub fn router(here: &str) -> Router<App> {
         .route("/runs/{id}", get(runs::show))
         .route("/runs/{id}/export", get(runs::export))
         .route("/runs/{id}/act", post(runs::act))
+        .route("/runs/{id}/fork", post(forks::make))
         .route("/mail", get(mail::list).post(mail::send))
         .route("/mail/{id}", get(mail::show))
         .route("/contracts/{id}", get(mail::contract))

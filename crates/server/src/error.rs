@@ -7,6 +7,7 @@ use chancery_domain::command::Refusal;
 use chancery_domain::mail::Rejection;
 use chancery_domain::memory;
 use chancery_domain::policy::Reason;
+use chancery_runtime::fork;
 use chancery_store::{AppendError, StoreError};
 
 use crate::organisation::reload::ChangeError;
@@ -245,6 +246,21 @@ impl From<AppendError> for ApiError {
                 ApiError::Internal(error.to_string())
             }
         }
+    }
+}
+
+impl From<fork::Refusal> for ApiError {
+    fn from(refusal: fork::Refusal) -> ApiError {
+        let detail = refusal.to_string();
+        let code = match refusal {
+            fork::Refusal::NoBeginning => return ApiError::Internal(detail),
+            fork::Refusal::Group | fork::Refusal::Beneath | fork::Refusal::Outside => {
+                "not_forkable"
+            }
+            fork::Refusal::NoSuchPlace { .. } => "no_such_place",
+            fork::Refusal::TooLong(_) => "too_long",
+        };
+        ApiError::Unprocessable { code, detail }
     }
 }
 

@@ -28,8 +28,8 @@ use crate::mcp;
 use crate::metrics::Metrics;
 use crate::organisation::Organisation;
 use crate::routes::{
-    audit, authorize, contracts, health, mail, memories, openai, org, permissions, rules, runs,
-    signals, steer, tokens, webhooks,
+    audit, authorize, contracts, forks, health, mail, memories, openai, org, permissions, rules,
+    runs, signals, steer, tokens, webhooks,
 };
 use crate::turnstile::Turnstile;
 
@@ -90,6 +90,7 @@ pub fn router(app: App) -> Router {
         .routes(routes!(runs::show))
         .routes(routes!(runs::events))
         .routes(routes!(runs::tree))
+        .routes(routes!(forks::fork))
         .routes(routes!(steer::cancel))
         .routes(routes!(steer::pause))
         .routes(routes!(steer::resume))

@@ -3,6 +3,7 @@
 pub mod audit;
 pub mod authorize;
 pub mod contracts;
+pub mod forks;
 pub mod health;
 pub mod mail;
 pub mod memories;

@@ -6,10 +6,10 @@ pub mod memory;
 pub mod org;
 
 use chancery_api::permission::{Link, Permission, Reason, StandingRule};
-use chancery_api::run::{DelegatedPermissions, Event, Run, Tree, Usage, Wait};
+use chancery_api::run::{DelegatedPermissions, Event, ForkedFrom, Run, Tree, Usage, Wait};
 use chancery_api::{token, webhook};
 use chancery_domain::command;
-use chancery_domain::event::{Actor, Recorded};
+use chancery_domain::event::{self, Actor, Forked, Recorded};
 use chancery_domain::history::History;
 use chancery_domain::id::RunId;
 use chancery_domain::policy::{self, Bounds};
@@ -28,6 +28,7 @@ pub fn run(row: RunRow) -> Run {
         status: row.status,
         waiting_for: row.waiting_for,
         wait: None,
+        forked_from: None,
         agent: row.agent.0,
         role: row.role.0,
         group: row.group.map(|it| it.0),
@@ -72,6 +73,18 @@ pub fn wait(history: &History) -> Option<Wait> {
     };
     let keys = command::awaited_keys(history);
     Some(Wait { correlation_keys: keys.into_iter().map(|it| it.0).collect(), until })
+}
+
+/// Where a run goes on from another one: its first event says so.
+pub fn forked(log: &[Recorded]) -> Option<&Forked> {
+    match log.first().map(|it| &it.event) {
+        Some(event::Event::Created(created)) => created.forked.as_deref(),
+        _ => None,
+    }
+}
+
+pub fn forked_from(forked: &Forked) -> ForkedFrom {
+    ForkedFrom { run_id: forked.run.to_string(), at: forked.at }
 }
 
 pub fn event(recorded: Recorded) -> Result<Event> {

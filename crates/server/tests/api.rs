@@ -40,6 +40,8 @@ mod events;
 mod extending;
 #[path = "api/far.rs"]
 mod far;
+#[path = "api/forking.rs"]
+mod forking;
 #[path = "api/harness.rs"]
 mod harness;
 #[path = "api/house.rs"]

@@ -47,6 +47,7 @@ pub fn created() -> Created {
         contract: None,
         mails: vec![],
         call: None,
+        forked: None,
     }
 }
 
@@ -284,6 +285,17 @@ pub fn every_event() -> Vec<Event> {
             })),
             persons_words: vec!["do it".to_owned()],
             delegated: Some(serde_json::from_value(json!({"allowed_tools": ["a*"]})).unwrap()),
+            forked: Some(Arc::new(Forked {
+                run: RunId(Uuid::from_u128(2)),
+                at: 7,
+                by: ada(),
+                earlier: Some("long ago".to_owned()),
+                before: vec![Carried::Said { text: "hello".to_owned() }],
+                after: vec![
+                    Carried::Answered { text: "I shall".to_owned(), calls: vec![call("a")] },
+                    Carried::Ended { call: CallId::from("a"), result: CallResult::ok("done") },
+                ],
+            })),
             ..created()
         }
         .into(),

@@ -343,6 +343,20 @@ words! {
     // The audit.
     verify: "Check the chain", "校验链条";
     export: "Export", "导出";
+    fork_open: "Fork …", "分叉……";
+    fork_at: "Go on from", "从何处继续";
+    fork_end: "where it has come to", "当前进度";
+    fork_begin: "the beginning", "起点";
+    fork_after: "event {n}, after {tools}", "事件 {n}，{tools} 之后";
+    fork_input: "Something new to go on with, or nothing: the goal stays", "新的指示（可留空，目标不变）";
+    fork_note: "A run of its own. Calls that had ended there are not made again; later ones are ruled on, asked about and made anew. Nothing that was granted here counts there.", "这是一次独立的运行。此前已结束的调用不会重新执行；之后的调用将重新裁定、重新询问、重新执行。此处的批准在新运行中无效。";
+    fork_do: "Fork from here", "从这里分叉";
+    forked_from: "forked from {run} at {n}", "分叉自 {run} 的事件 {n}";
+    fork_carried: "Carried over, and not made again: {tools}.", "已沿用，不会重新执行：{tools}。";
+    fork_dropped: "Left behind; if they are wanted here, they run and are asked about anew: {tools}.", "未沿用；如在此仍需要，将重新执行并重新询问：{tools}。";
+    fork_ran: "ran there", "当时已执行";
+    fork_asked: "was asked about there", "当时已询问";
+    trace_carried: "read there", "当时已读";
     agent: "Agent", "智能体";
     tool_word: "Tool", "工具";
     kind: "Kind", "类型";

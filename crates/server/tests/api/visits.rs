@@ -26,6 +26,7 @@ const FORMS: &[&str] = &[
     "/chat",
     "/chat/key",
     "/runs/run_1/act",
+    "/runs/run_1/fork",
     "/mail",
     "/contracts/CTR-1/step",
     "/org/draft",

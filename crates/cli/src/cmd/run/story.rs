@@ -75,6 +75,10 @@ impl Scene {
         let data = &event.data;
         let text = |field: &str| visible(&short(&said(&data[field]), 60));
         let line = match &*event.kind {
+            "run.created" if data["forked"].is_object() => {
+                let (run, at) = (&data["forked"]["run"], &data["forked"]["at"]);
+                format!("forked from {} at {at}", one_line(&said(run)))
+            }
             "memory.recalled" => recalled(&data["memories"]),
             "turn.began" => {
                 self.speaker = Some(one_line(&said(&data["member"]["agent"])));

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use chancery_domain::event::{Answer, CallResult, Decision, Event, Proposal, Recorded};
+use chancery_domain::event::{
+    Answer, CallResult, Carried, Created, Decision, Event, Forked, Proposal, Recorded,
+};
 use chancery_domain::id::{CallId, PermissionId, RunId};
 use chancery_domain::policy::Ruling;
 use chancery_store::read::RunRow;
@@ -68,12 +70,17 @@ fn took(w: &'static Words, from: Timestamp, to: Timestamp) -> String {
     }
 }
 
+/// What a run was made with.
+pub fn created(log: &[Recorded]) -> Option<&Created> {
+    log.iter().find_map(|it| match &it.event {
+        Event::Created(created) => Some(created),
+        _ => None,
+    })
+}
+
 /// Who speaks in a group's run.
 pub fn members(log: &[Recorded]) -> Vec<String> {
-    let room = log.iter().find_map(|it| match &it.event {
-        Event::Created(created) => created.room.clone(),
-        _ => None,
-    });
+    let room = created(log).and_then(|it| it.room.as_ref());
     room.map(|it| it.members.iter().map(|it| it.agent.to_string()).collect()).unwrap_or_default()
 }
 
@@ -132,6 +139,11 @@ impl Fold<'_> {
         let id = format!("{run}-{}", recorded.seq);
         let depth = it.depth + usize::from(it.turn.is_some());
         match &recorded.event {
+            Event::Created(created) => {
+                if let Some(forked) = &created.forked {
+                    self.forked(forked, depth, id, at);
+                }
+            }
             Event::MemoryRecalled(recalled) if !recalled.memories.is_empty() => {
                 let n = recalled.memories.len().to_string();
                 let place = self.push("memory", depth, id, fill(w.trace_recalled, &[("n", &n)]));
@@ -277,6 +289,27 @@ impl Fold<'_> {
             }
             _ => {}
         }
+    }
+
+    /// What it goes on from, with every call that its model has read of.
+    fn forked(&mut self, forked: &Forked, depth: usize, id: String, at: Timestamp) {
+        let (run, n) = (forked.run.to_string(), forked.at.to_string());
+        let what = fill(self.w.forked_from, &[("run", &run), ("n", &n)]);
+        let place = self.push("spoke", depth, id, what);
+        self.lines[place].line.href = format!("/runs/{run}");
+        for it in forked.before.iter().chain(&forked.after) {
+            match it {
+                Carried::Answered { calls, .. } => calls.iter().for_each(|call| {
+                    let said = format!("{} {}", call.tool, call.arguments);
+                    self.detail(place, self.w.trace_carried, &said, false);
+                }),
+                Carried::Ended { result, .. } => {
+                    self.detail(place, self.w.trace_result, &result.text, false);
+                }
+                Carried::Said { .. } => {}
+            }
+        }
+        self.instant(place, at);
     }
 
     fn proposed(
