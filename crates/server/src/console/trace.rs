@@ -12,6 +12,8 @@ use chancery_runtime::clock;
 use chancery_store::read::RunRow;
 use jiff::Timestamp;
 
+pub use fold::extended;
+
 use super::card::Why;
 use super::forks;
 use super::words::{Words, span};

@@ -303,6 +303,7 @@ words! {
     trace_answer: "answer", "答复";
     trace_arguments: "arguments", "参数";
     trace_result: "result", "结果";
+    trace_extended: "{tool} may wait longer, until {t}", "{tool} 可等待更久，直至 {t}";
     trace_told: "the agent was told", "告知智能体";
     trace_cut: "There is more than fits on a page:", "内容过多，页面未全部显示：";
     open_it: "Open", "打开";

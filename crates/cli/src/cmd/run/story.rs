@@ -90,6 +90,10 @@ impl Scene {
                 format!("{}  failed  {}", self.tool(data), why(data))
             }
             "permission.updated" => format!("{}  {}", self.tool(data), text("decision")),
+            "permission.extended" => {
+                let by = one_line(&said(&data["by"]["id"]));
+                format!("{}  more time until {}, by {by}", self.tool(data), text("expires_at"))
+            }
             "child.spawned" => match data["chosen"].as_str() {
                 Some(why) => format!("{} ← chosen: {}", text("group"), visible(&short(why, 60))),
                 None => text("group"),

@@ -42,8 +42,9 @@ struct Followed {
     place: usize,
     /// How deep what it does lies.
     depth: usize,
-    /// By call, where its line is.
+    /// By call, where its line is, and its tool, ready for a page.
     calls: HashMap<CallId, usize>,
+    tools: HashMap<CallId, String>,
     /// The questions that are open, since when.
     open: BTreeSet<PermissionId>,
     asked_at: Option<Timestamp>,
@@ -99,6 +100,7 @@ impl Fold<'_> {
             place,
             depth: depth + 1,
             calls: HashMap::new(),
+            tools: HashMap::new(),
             open: BTreeSet::new(),
             asked_at: None,
             waits: Vec::new(),
@@ -196,6 +198,11 @@ impl Fold<'_> {
                 {
                     it.waits.push(Stretch { class: "person", from, to: at });
                 }
+            }
+            Event::PermissionExtended(more) => {
+                let tool = it.tools.get(&more.call).map_or("", String::as_str);
+                let what = extended(w, tool, more.expires_at);
+                self.by(depth, id, &what, &view::actor(&more.by), at);
             }
             Event::CallRefused(refused) => {
                 let code = refused.result.code.as_deref().unwrap_or(w.state_refused);
@@ -345,6 +352,7 @@ impl Fold<'_> {
             self.lines[place].line.word = w.state_refused.to_owned();
         }
         it.calls.insert(call.id.clone(), place);
+        it.tools.insert(call.id.clone(), line(&call.tool));
     }
 
     fn push(&mut self, kind: &'static str, depth: usize, id: String, what: String) -> usize {
@@ -421,6 +429,14 @@ impl Fold<'_> {
             open.to = at;
         }
     }
+}
+
+/// That a question was given more time, and until when; `tool` is ready for a page, and so is this.
+pub fn extended(w: &'static Words, tool: &str, until: Timestamp) -> String {
+    let until =
+        format!("<time datetime=\"{until}\">{}</time>", until.strftime("%Y-%m-%d %H:%M UTC"));
+    let tool = format!("<span class=\"tool\">{tool}</span>");
+    fill(w.trace_extended, &[("t", &until), ("tool", &tool)])
 }
 
 fn known(status: &str) -> &'static str {
