@@ -41,6 +41,7 @@ const FLAGS: &[(&[&str], &[&str])] = &[
     (&["memory", "search"], &["--as"]),
     (&["audit", "ls"], &["--limit", "--since"]),
     (&["token", "ls"], &["--limit", "--since"]),
+    (&["user", "ls"], &["--limit", "--since"]),
     (&["run", "fork"], &["--at", "--input", "--wait"]),
     (&["token", "new"], &["--kind", "--user", "--name", "--agent", "--permission"]),
     (&["org", "show"], &["--chart", "--tools", "--mail"]),
