@@ -6,6 +6,7 @@
 
 pub mod authority;
 pub mod clock;
+pub mod consult;
 pub mod context;
 pub mod courier;
 pub mod deposit;

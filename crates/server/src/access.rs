@@ -175,6 +175,8 @@ impl Caller {
                     }
                     Event::UserSpoke(it) => &it.by,
                     Event::Signalled(it) => &it.by,
+                    // To ask about this very question is to look at it, and no more.
+                    Event::PermissionInquired(asked) if it.at < row.request.asked_at => &asked.by,
                     _ => continue,
                 };
                 if *by == me {

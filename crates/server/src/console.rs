@@ -71,6 +71,7 @@ pub fn router(here: &str) -> Router<App> {
         .route("/inbox/{id}/decide", post(inbox::decide))
         .route("/inbox/{id}/edit", post(inbox::edit))
         .route("/inbox/{id}/extend", post(inbox::extend::extend))
+        .route("/inbox/{id}/ask", post(inbox::ask::ask))
         .route("/chat", get(chat::list).post(chat::begin))
         .route("/chat/{key}", get(chat::show).post(chat::say))
         .route("/runs", get(runs::list))

@@ -28,8 +28,8 @@ use crate::mcp;
 use crate::metrics::Metrics;
 use crate::organisation::Organisation;
 use crate::routes::{
-    audit, authorize, contracts, forks, health, mail, memories, openai, org, permissions, rules,
-    runs, signals, steer, tokens, webhooks,
+    audit, authorize, contracts, forks, health, inquiries, mail, memories, openai, org,
+    permissions, rules, runs, signals, steer, tokens, webhooks,
 };
 use crate::turnstile::Turnstile;
 
@@ -104,6 +104,7 @@ pub fn router(app: App) -> Router {
         .routes(routes!(permissions::show))
         .routes(routes!(permissions::decide))
         .routes(routes!(permissions::extend))
+        .routes(routes!(inquiries::ask))
         .routes(routes!(org::show, org::change))
         .routes(routes!(org::versions))
         .routes(routes!(org::version))

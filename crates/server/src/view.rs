@@ -5,13 +5,13 @@ pub mod mail;
 pub mod memory;
 pub mod org;
 
-use chancery_api::permission::{Link, Permission, Reason, StandingRule};
+use chancery_api::permission::{Inquiry, Link, Permission, Reason, StandingRule};
 use chancery_api::run::{DelegatedPermissions, Event, ForkedFrom, Run, Tree, Usage, Wait};
 use chancery_api::{token, webhook};
 use chancery_domain::command;
 use chancery_domain::event::{self, Actor, Forked, Recorded};
 use chancery_domain::history::History;
-use chancery_domain::id::RunId;
+use chancery_domain::id::{MessageId, PermissionId, RunId};
 use chancery_domain::policy::{self, Bounds};
 use chancery_domain::run;
 use chancery_store::delivery;
@@ -162,7 +162,30 @@ pub fn permission(row: PermissionRow, chain: Vec<Link>) -> Permission {
         expires_at: row.expires_at,
         escalated_at: row.escalated_at,
         correlation_key: request.correlation_key.0,
+        inquiries: Vec::new(),
     }
+}
+
+/// What the agent was asked about a question, in the order in which it was.
+pub fn inquiries(log: &[Recorded], permission: PermissionId) -> Vec<Inquiry> {
+    let explained = |inquiry: MessageId| {
+        log.iter().find_map(|it| match &it.event {
+            event::Event::PermissionExplained(it) if it.inquiry == inquiry => Some(it.text.clone()),
+            _ => None,
+        })
+    };
+    let inquiry = |it: &Recorded| match &it.event {
+        event::Event::PermissionInquired(asked) if asked.permission == permission => {
+            Some(Inquiry {
+                by: actor(&asked.by),
+                at: it.at,
+                text: asked.text.clone(),
+                explanation: explained(asked.message),
+            })
+        }
+        _ => None,
+    };
+    log.iter().filter_map(inquiry).collect()
 }
 
 pub fn link(run: RunRow) -> Link {

@@ -46,6 +46,8 @@ mod forking;
 mod harness;
 #[path = "api/house.rs"]
 mod house;
+#[path = "api/inquiring.rs"]
+mod inquiring;
 #[path = "api/keys.rs"]
 mod keys;
 #[path = "api/latch.rs"]

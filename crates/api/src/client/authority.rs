@@ -2,7 +2,9 @@
 
 use super::{Client, ClientError, segment};
 use crate::Page;
-use crate::permission::{Authorize, Authorized, Decide, Extend, Narrow, Permission, StandingRule};
+use crate::permission::{
+    Authorize, Authorized, Decide, Extend, Inquire, Narrow, Permission, StandingRule,
+};
 
 impl Client {
     pub async fn permissions(
@@ -22,6 +24,10 @@ impl Client {
     }
 
     /// Gives a question more time.
+    pub async fn ask(&self, id: &str, inquire: &Inquire) -> Result<Permission, ClientError> {
+        self.post(&format!("/api/permissions/{}/ask", segment(id)), inquire).await
+    }
+
     pub async fn extend(&self, id: &str, extend: &Extend) -> Result<Permission, ClientError> {
         self.post(&format!("/api/permissions/{}/extend", segment(id)), extend).await
     }

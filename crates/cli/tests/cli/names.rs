@@ -150,7 +150,9 @@ fn a_run_is_gone_on_from_and_the_agent_is_told_something() {
     let run = bank.asks("pay");
     let request = bank.open_requests().remove(0);
     let told = bank.chancery(&["approval", "ask", &request[..30], "for whom is it?"]);
-    assert!(told.done().contains("once the batch"), "{told:?}");
+    assert!(told.done().starts_with("pa says, in its own words:\n  | done:"), "{told:?}");
+    let card = bank.chancery(&["approval", "show", &request]);
+    assert!(card.done().contains("for whom is it?"), "{card:?}");
     bank.chancery(&["approval", "ask", &run, "x"]).failed(2);
     assert_eq!(bank.open_requests(), [request]);
     let forked = bank.chancery(&["run", "fork", &run, "--wait", "--json"]);

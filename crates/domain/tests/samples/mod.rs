@@ -191,6 +191,31 @@ fn more_time(permission: PermissionId, id: &str) -> Event {
     PermissionExtended { call, permission, expires_at, by }.into()
 }
 
+pub fn inquired(id: &str) -> Event {
+    inquired_on(asked(id), id)
+}
+
+pub fn inquired_on(permission: PermissionId, id: &str) -> Event {
+    let (call, text, by) = (CallId::from(id), "what for?".to_owned(), ada());
+    PermissionInquired { call, permission, message: MESSAGE, text, by }.into()
+}
+
+pub fn explained(id: &str) -> Event {
+    explained_on(asked(id), id)
+}
+
+pub fn explained_on(permission: PermissionId, id: &str) -> Event {
+    PermissionExplained {
+        call: CallId::from(id),
+        permission,
+        inquiry: MESSAGE,
+        text: "for the rent".to_owned(),
+        model: "scripted".to_owned(),
+        usage: Usage { input_tokens: 3, output_tokens: 5 },
+    }
+    .into()
+}
+
 pub fn waits(id: &str, key: &str) -> Event {
     WaitBegan { call: CallId::from(id), correlation_key: WaitKey::from(key), until: None }.into()
 }
@@ -332,6 +357,8 @@ pub fn every_event() -> Vec<Event> {
         recovers("a", "again"),
         escalated("a"),
         extended("a"),
+        inquired("a"),
+        explained("a"),
         closed(),
         WaitBegan {
             call: CallId::from("a"),

@@ -84,6 +84,7 @@ async fn the_document_lists_every_route() {
         "GET /api/permissions/{id}",
         "POST /api/permissions/{id}/decision",
         "POST /api/permissions/{id}/extend",
+        "POST /api/permissions/{id}/ask",
         "GET /api/runs",
         "POST /api/runs",
         "GET /api/runs/{id}",

@@ -20,6 +20,7 @@ const FORMS: &[&str] = &[
     "/welcome",
     "/inbox/bulk",
     "/inbox/perm_1/again",
+    "/inbox/perm_1/ask",
     "/inbox/perm_1/decide",
     "/inbox/perm_1/edit",
     "/inbox/perm_1/extend",

@@ -100,6 +100,10 @@ impl Scene {
             },
             "child.ended" => format!("{} is back", text("child")),
             "turn.ended" => format!("\"{}\"", text("text")),
+            "permission.inquired" => {
+                format!("{} asks: \"{}\"", one_line(&said(&data["by"]["id"])), text("text"))
+            }
+            "permission.explained" => format!("says: \"{}\"", text("text")),
             "message.user" => format!("{}: \"{}\"", said(&data["by"]["id"]), text("text")),
             "run.completed" => format!("→ \"{}\"", text("output")),
             "run.failed" => format!("failed: {}", text("error")),

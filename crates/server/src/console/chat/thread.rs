@@ -197,6 +197,14 @@ async fn within(
             Event::ChildEnded(ended) => {
                 settle(said, run.id, ended.call.as_str(), "completed", w.status_completed, None);
             }
+            Event::PermissionInquired(asked) => {
+                let who = line(&view::actor(&asked.by));
+                said.push(Said::Person { id, who, text: shown(&asked.text), at });
+            }
+            Event::PermissionExplained(it) => {
+                let text = markdown(&it.text);
+                said.push(Said::Agent { id, who: speaker.clone(), text, at });
+            }
             Event::PermissionExtended(more) => {
                 let tool = tool_of(said, run.id, more.call.as_str());
                 let (what, by) = (extended(w, &tool, more.expires_at), view::actor(&more.by));

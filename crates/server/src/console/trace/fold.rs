@@ -199,6 +199,18 @@ impl Fold<'_> {
                     it.waits.push(Stretch { class: "person", from, to: at });
                 }
             }
+            Event::PermissionInquired(asked) => {
+                let by = line(&view::actor(&asked.by));
+                let what = format!("<b>{by}</b> {}", goal(&asked.text));
+                let place = self.push("spoke", depth, id, what);
+                self.detail(place, w.trace_said, &asked.text, false);
+                self.instant(place, at);
+            }
+            Event::PermissionExplained(said) => {
+                let place = self.push("said", depth, id, goal(&said.text));
+                self.detail(place, w.agent_says, &said.text, true);
+                self.instant(place, at);
+            }
             Event::PermissionExtended(more) => {
                 let tool = it.tools.get(&more.call).map_or("", String::as_str);
                 let what = extended(w, tool, more.expires_at);
