@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use crate::audit::{Anchor, Entry, Verified};
 use crate::org::{Changed, NewOrg, Org, Tool, Version, VersionFiles};
 use crate::problem::Problem;
-use crate::run::{CreateRun, Event, Run, Signal, Signalled, Speak, Tree};
+use crate::run::{CreateRun, Event, Fork, ForkRun, Run, Signal, Signalled, Speak, Tree};
 use crate::token::{MadeToken, NewToken, Token};
 use crate::{Health, Page};
 
@@ -86,6 +86,10 @@ impl Client {
 
     pub async fn speak(&self, id: &str, speak: &Speak) -> Result<Run, ClientError> {
         self.post(&Client::of_run(id, "/messages"), speak).await
+    }
+
+    pub async fn fork(&self, id: &str, fork: &ForkRun) -> Result<Fork, ClientError> {
+        self.post(&Client::of_run(id, "/fork"), fork).await
     }
 
     pub async fn cancel(&self, id: &str) -> Result<Run, ClientError> {

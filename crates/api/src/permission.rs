@@ -68,6 +68,33 @@ pub struct Permission {
     #[schema(value_type = Option<String>, format = DateTime)]
     pub escalated_at: Option<Timestamp>,
     pub correlation_key: String,
+    /// What the agent was asked about it, and said to that; only on a single one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inquiries: Vec<Inquiry>,
+}
+
+/// Something that somebody wanted to know of the agent before they decided.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Inquiry {
+    pub by: String,
+    #[schema(value_type = String, format = DateTime)]
+    pub at: Timestamp,
+    pub text: String,
+    /// What the agent said: its words, not ours. `null`: nothing yet, and perhaps never.
+    #[schema(required = true)]
+    pub explanation: Option<String>,
+}
+
+/// `POST /api/permissions/{id}/ask`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Inquire {
+    #[schema(
+        min_length = 1,
+        max_length = 2000,
+        pattern = r"^[^\x00]*[^\s\x00\x1c-\x1f\x85][^\x00]*$"
+    )]
+    pub text: String,
 }
 
 /// One run of the chain that leads to a call.

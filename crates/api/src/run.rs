@@ -56,6 +56,9 @@ pub struct Run {
     /// What would end the wait; only on a single run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<Wait>,
+    /// The run that it goes on from; only on a single run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ForkedFrom>,
     pub agent: String,
     pub role: String,
     #[schema(required = true)]
@@ -150,4 +153,54 @@ pub struct Speak {
     /// A member of a group; agents alone have only themselves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
+}
+
+/// `POST /api/runs/{id}/fork`
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ForkRun {
+    /// The last event that counts; from there back to where no call is under way. Absent: all of
+    /// them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 9223372036854775807i64)]
+    pub at: Option<u64>,
+    /// Something new to go on with; absent: the goal as it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, pattern = r"^[^\x00]*[^\s\x00\x1c-\x1f\x85][^\x00]*$")]
+    pub input: Option<String>,
+}
+
+/// Where a run goes on from another one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ForkedFrom {
+    pub run_id: String,
+    /// The last event of that run that counts here.
+    pub at: u64,
+}
+
+/// A run that goes on from another one, and what that means for the calls of the other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Fork {
+    #[serde(flatten)]
+    pub run: Run,
+    /// Calls that had ended there: their results are read, and they are not made again.
+    pub carried: Vec<CarriedCall>,
+    /// Calls that came later there: if they are wanted here, they are made and asked about anew.
+    pub dropped: Vec<DroppedCall>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct CarriedCall {
+    pub tool_call_id: String,
+    pub tool: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DroppedCall {
+    pub tool_call_id: String,
+    pub tool: String,
+    /// It was begun in the other run, and would run once more.
+    pub ran: bool,
+    /// Somebody was asked about it, and would be asked again.
+    pub asked: bool,
 }

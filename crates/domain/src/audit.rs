@@ -65,6 +65,7 @@ pub mod kind {
     pub const PERMISSION_ESCALATED: &str = "permission.escalated";
     /// Somebody gave a question more time.
     pub const PERMISSION_EXTENDED: &str = "permission.extended";
+    pub const PERMISSION_INQUIRED: &str = "permission.inquired";
     pub const PERMISSION_EXPIRED: &str = "permission.expired";
     pub const CALL_OUTCOME: &str = "call.outcome";
     pub const RULE_MADE: &str = "rule.made";

@@ -26,6 +26,7 @@
 //! ```
 
 mod cover;
+mod spoken;
 
 pub use cover::Cover;
 

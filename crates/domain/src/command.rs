@@ -9,12 +9,16 @@ use serde_json::Value;
 use crate::batch::BatchError;
 use crate::event::{
     Actor, Answer, CallResult, Cancelled, Decision, Event, PauseAsked, PermissionDecided,
-    PermissionEscalated, PermissionExtended, Recorded, Remember, Request, Resumed, Signalled,
-    Unpaused, UserSpoke, WaitExpired, WrapUpAsked,
+    PermissionEscalated, PermissionExplained, PermissionExtended, PermissionInquired, Recorded,
+    Remember, Request, Resumed, Signalled, Unpaused, UserSpoke, WaitExpired, WrapUpAsked,
 };
 use crate::history::History;
 use crate::id::{AgentId, CallId, MessageId, PermissionId, WaitKey};
 use crate::run::{Illegal, Run, Wait};
+
+/// How often the agent may be asked about one question. Each time costs the run a reading of its
+/// whole context and stands on the card; who knows no more after five answers will not after six.
+pub const INQUIRIES_MAX: usize = 5;
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refusal {
@@ -31,6 +35,10 @@ pub enum Refusal {
     NoExpiry(PermissionId),
     #[error("`{0}` stands for as long as a question may already")]
     LongEnough(PermissionId),
+    #[error(
+        "the agent was asked about `{0}` as often as it may be ({INQUIRIES_MAX} times): decide, or speak into the run"
+    )]
+    AskedEnough(PermissionId),
     #[error("call `{0}` needs a person's word, each time it is asked for")]
     HumanRequired(CallId),
     #[error(
@@ -181,6 +189,53 @@ pub fn extend(
     }
     let extended = PermissionExtended { call, permission, expires_at, by };
     Ok(Effect::Record(history.record(extended)?))
+}
+
+/// Asks the agent something about one question. Decides nothing, and moves nothing.
+pub fn inquire(
+    history: History,
+    events: &[Recorded],
+    permission: PermissionId,
+    message: MessageId,
+    text: String,
+    by: Actor,
+) -> Result<Effect, Refusal> {
+    let found = asked(&history).find(|(_, request)| request.id == permission);
+    let Some((call, _)) = found else {
+        return Err(settled(&history, events, permission));
+    };
+    let call = call.clone();
+    let about = |it: &&Recorded| matches!(&it.event, Event::PermissionInquired(it) if it.permission == permission);
+    if events.iter().filter(about).count() >= INQUIRIES_MAX {
+        return Err(Refusal::AskedEnough(permission));
+    }
+    let inquired = PermissionInquired { call, permission, message, text, by };
+    Ok(Effect::Record(history.record(inquired)?))
+}
+
+/// Records what the agent said to an inquiry, unless the question was answered meanwhile.
+pub fn explain(
+    history: History,
+    events: &[Recorded],
+    explained: PermissionExplained,
+) -> Result<Effect, Refusal> {
+    let inquiry = explained.inquiry;
+    let said = |it: &Recorded| matches!(&it.event, Event::PermissionExplained(it) if it.inquiry == inquiry);
+    let wanted = |it: &Recorded| {
+        matches!(&it.event, Event::PermissionInquired(it)
+            if it.message == inquiry && it.permission == explained.permission)
+    };
+    if events.iter().any(said) {
+        return Ok(Effect::Already);
+    }
+    let open = asked(&history).any(|(_, request)| request.id == explained.permission);
+    if !open {
+        return Err(settled(&history, events, explained.permission));
+    }
+    if !events.iter().any(wanted) {
+        return Err(Refusal::UnknownPermission(explained.permission));
+    }
+    Ok(Effect::Record(history.record(explained)?))
 }
 
 /// Ends the wait that `key` names, whether it is for a signal or for a person's word.

@@ -4,6 +4,8 @@
 
 mod child;
 mod created;
+mod forked;
+mod inquiry;
 mod recall;
 mod room;
 
@@ -18,6 +20,8 @@ use crate::policy::{Reason, Risk, Ruling};
 
 pub use child::{Ancestor, ChildEnded, ChildSpawned, Spoken};
 pub use created::Created;
+pub use forked::{Carried, Forked};
+pub use inquiry::{PermissionExplained, PermissionInquired};
 pub use recall::{MemoryRecalled, Recalled};
 pub use room::{
     Concluded, Member, PauseAsked, Paused, Room, TurnBegan, TurnEnded, Unpaused, WrapUpAsked,
@@ -99,6 +103,10 @@ events! {
     PermissionEscalated = "permission.escalated";
     /// Somebody who may answer it has given a question more time.
     PermissionExtended = "permission.extended";
+    /// Somebody who looks at a question wants to know something of the agent first.
+    PermissionInquired = "permission.inquired";
+    /// What the agent said to that. It decides nothing.
+    PermissionExplained = "permission.explained";
     /// Every call of the batch has its result.
     BatchClosed = "batch.closed";
     WaitBegan = "wait.began";
@@ -253,6 +261,7 @@ impl Event {
             Event::TurnEnded(it) => it.usage,
             Event::Completed(it) => it.usage,
             Event::ChildEnded(it) => it.usage,
+            Event::PermissionExplained(it) => it.usage,
             _ => Usage::default(),
         }
     }

@@ -166,6 +166,12 @@ impl Run {
             (Run::Waiting(Wait::Permissions(batch)), E::PermissionExtended(it)) => {
                 batch.extended(it)?.into()
             }
+            (Run::Waiting(Wait::Permissions(batch)), E::PermissionInquired(it)) => {
+                batch.inquired(it)?.into()
+            }
+            (Run::Waiting(Wait::Permissions(batch)), E::PermissionExplained(it)) => {
+                batch.explained(it)?.into()
+            }
             (Run::Waiting(Wait::Signal { key, batch, call, .. }), E::Signalled(it)) => {
                 expect_key(key, &it.correlation_key)?;
                 Run::Running(Work::Execute(batch.ended(&call)?))

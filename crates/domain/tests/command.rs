@@ -325,3 +325,41 @@ fn only_an_open_question_that_expires_is_given_more_time() {
         );
     }
 }
+
+#[test]
+fn an_agent_is_asked_about_an_open_question_so_often_and_nothing_moves() {
+    let question = || proposed(MESSAGE, &[("a", RequireHuman)]);
+    let inquire = |events: Vec<Event>, by: Actor| {
+        let log = log(events);
+        let history = History::fold(RUN, &log).unwrap();
+        told(command::inquire(history, &log, asked("a"), MESSAGE, "what for?".to_owned(), by))
+    };
+    let explain = |events: Vec<Event>| {
+        let log = log(events);
+        let history = History::fold(RUN, &log).unwrap();
+        let Event::PermissionExplained(it) = explained("a") else { unreachable!() };
+        told(command::explain(history, &log, it))
+    };
+    let asks = inquire(vec![question()], service());
+    assert!(asks.starts_with("permission.inquired") && asks.ends_with("→ waiting"), "{asks}");
+    for nobody in [agent(), Actor::System] {
+        assert!(inquire(vec![question()], nobody).starts_with("refused: an agent decides nothing"));
+    }
+    let often: Vec<Event> = [question()].into_iter().chain((0..5).map(|_| inquired("a"))).collect();
+    assert!(inquire(often[..5].to_vec(), ada()).ends_with("→ waiting"));
+    assert!(inquire(often.clone(), ada()).contains("as often as it may be"));
+    // It stands as it stood, whatever was said about it.
+    let state =
+        |events: Vec<Event>| format!("{:?}", History::fold(RUN, &log(events)).unwrap().run());
+    let said = || vec![question(), inquired("a"), explained("a")];
+    assert_eq!(state(said()), state(vec![question()]));
+    let says = explain(vec![question(), inquired("a")]);
+    assert!(says.starts_with("permission.explained") && says.ends_with("→ waiting"), "{says}");
+    assert_eq!(explain(said()), "already");
+    // What nobody has asked is not explained, and what was decided not any more.
+    assert!(explain(vec![question()]).starts_with("refused"));
+    let late = format!("refused: `{}` was answered before: denied", asked("a"));
+    let denied = || decided("a", Decision::Denied, ada());
+    assert_eq!(explain(vec![question(), inquired("a"), denied()]), late);
+    assert_eq!(inquire(vec![question(), denied()], ada()), late);
+}

@@ -178,6 +178,16 @@ fn bodies_without_their_optional_fields_are_read() {
             json!({"call": "a", "permission": asked("a"), "expires_at": "2026-11-16T00:00:00Z",
                 "by": user}),
         ),
+        (
+            "permission.inquired",
+            json!({"call": "a", "permission": asked("a"), "message": message, "text": "why?",
+                "by": user}),
+        ),
+        (
+            "permission.explained",
+            json!({"call": "a", "permission": asked("a"), "inquiry": message, "text": "so",
+                "model": "m", "usage": {"input_tokens": 1, "output_tokens": 1}}),
+        ),
         ("batch.closed", json!({"message": message})),
         ("wait.began", json!({"call": "a", "correlation_key": "k"})),
         ("signal.received", json!({"correlation_key": "k", "by": user})),

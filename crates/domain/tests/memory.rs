@@ -144,6 +144,7 @@ fn the_tiers_are_those_of_the_design() {
         contract: None,
         mails: vec![],
         call: None,
+        forked: None,
     };
     assert_eq!(
         written(&Party::of_run(&created).run_search(None)),
@@ -270,5 +271,6 @@ fn created() -> impl Strategy<Value = Created> {
             contract: None,
             mails: vec![],
             call: None,
+            forked: None,
         })
 }

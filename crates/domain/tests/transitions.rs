@@ -73,6 +73,12 @@ fn variants(kind: &str) -> Vec<Event> {
             .flat_map(|it| [decided("a", it.clone(), ada()), decided_on("recover", "a", it, ada())])
             .collect(),
         "permission.extended" => vec![extended("a"), extended_on("recover", "a")],
+        "permission.inquired" => {
+            vec![inquired("a"), inquired_on(permission_of("recover"), "a")]
+        }
+        "permission.explained" => {
+            vec![explained("a"), explained_on(permission_of("recover"), "a")]
+        }
         "permission.requested" => {
             vec![recovers("a", "again"), asks_again("a", "again", RequireApproval)]
         }

@@ -53,8 +53,6 @@ impl Default for Terms {
     }
 }
 
-/// How many of the person's own words go down with a goal, and how long they may be in all.
-const WORDS_MAX: (usize, usize) = (50, 20_000);
 const ORPHANS_MAX: u32 = 256;
 
 /// Hands a goal to a group, or tells the model why not.
@@ -117,7 +115,7 @@ pub async fn spawn(
             parent: Some(run),
             ancestors,
             room: Some(Arc::new(room)),
-            persons_words: words(journal),
+            persons_words: journal.context().kept_words(),
             delegated: Some(delegated),
             input,
             by: Actor::Agent(speaker.agent),
@@ -125,6 +123,7 @@ pub async fn spawn(
             contract: created.contract.clone(),
             mails: Vec::new(),
             call: None,
+            forked: None,
         },
     )
 }
@@ -176,20 +175,6 @@ pub fn room_of(org: &Org, id: &GroupId) -> Result<Room, Refusal> {
         return Err(Refusal::NobodyAtWork(id.clone()));
     }
     Ok(Room { members, lead: group.lead.clone(), rounds: group.rounds.max(1) })
-}
-
-/// What the person said themselves, the newest first to be kept.
-fn words(journal: &Journal<'_>) -> Vec<String> {
-    let said: Vec<&str> = journal.context().persons_words().collect();
-    let mut left = WORDS_MAX.1;
-    let kept = said.into_iter().rev().take(WORDS_MAX.0).take_while(|it| {
-        let fits = it.len() <= left;
-        left = left.saturating_sub(it.len());
-        fits
-    });
-    let mut kept: Vec<String> = kept.map(str::to_owned).collect();
-    kept.reverse();
-    kept
 }
 
 /// Gives up the children of a run whose time is up; the time that they waited for a person does

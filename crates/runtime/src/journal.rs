@@ -22,7 +22,7 @@ use crate::clock;
 use crate::context::Context;
 
 /// How much of a session a model is reminded of.
-const SESSION_MAX: u32 = 200;
+pub const SESSION_MAX: u32 = 200;
 /// Pauses between two tries to reach the store, from the first to the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
 /// How often that is tried which the store refuses though it is there.

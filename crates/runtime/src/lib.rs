@@ -6,12 +6,14 @@
 
 pub mod authority;
 pub mod clock;
+pub mod consult;
 pub mod context;
 pub mod courier;
 pub mod deposit;
 pub mod digest;
 pub mod embedding;
 pub mod escalation;
+pub mod fork;
 #[cfg(feature = "fuzz")]
 pub mod fuzz;
 pub mod gate;

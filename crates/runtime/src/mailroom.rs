@@ -276,5 +276,6 @@ fn created(org: &Org, handed: &Handed) -> Option<Created> {
         contract: contract.and_then(|it| it.contract_ref.clone()),
         mails: handed.ids().cloned().collect(),
         call: None,
+        forked: None,
     })
 }

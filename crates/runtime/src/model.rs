@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use chancery_domain::event::{Call, CallResult, Usage};
+use chancery_domain::event::{Call, CallResult, Carried, Usage};
 use chancery_domain::id::{AgentId, CallId, RunId};
 use serde_json::Value;
 
@@ -54,6 +54,26 @@ pub enum Message {
     User { text: String },
     Assistant { text: String, calls: Vec<Arc<Call>> },
     Tool { call: CallId, result: CallResult },
+}
+
+impl From<&Carried> for Message {
+    fn from(carried: &Carried) -> Message {
+        match carried.clone() {
+            Carried::Said { text } => Message::User { text },
+            Carried::Answered { text, calls } => Message::Assistant { text, calls },
+            Carried::Ended { call, result } => Message::Tool { call, result },
+        }
+    }
+}
+
+impl From<Message> for Carried {
+    fn from(message: Message) -> Carried {
+        match message {
+            Message::User { text } => Carried::Said { text },
+            Message::Assistant { text, calls } => Carried::Answered { text, calls },
+            Message::Tool { call, result } => Carried::Ended { call, result },
+        }
+    }
 }
 
 /// A tool as a model is shown it.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use chancery_domain::event::{Actor, Call, CallResult, Created, Member};
+use chancery_domain::event::{Actor, Call, CallResult, Created, Forked, Member};
 use chancery_domain::id::{CallId, RunId};
 use chancery_domain::memory::{Asked, Party};
 use chancery_domain::policy::Fitness;
@@ -128,6 +128,10 @@ async fn a_preference_is_remembered_and_found_first(store: &Store) {
     assert!(other_agent.found("report").await.iter().all(|it| it.0 == 3));
 }
 
+fn forked(run: RunId, by: Actor) -> Forked {
+    Forked { run, at: 1, by, earlier: None, before: Vec::new(), after: Vec::new() }
+}
+
 async fn a_preference_needs_the_persons_own_run(store: &Store) {
     let parent = make(store, lins()).await;
     for created in [
@@ -135,6 +139,8 @@ async fn a_preference_needs_the_persons_own_run(store: &Store) {
         Created { parent: Some(parent), ..lins() },
         Created { by: Actor::Service("ci".to_owned()), ..lins() },
         Created { by: Actor::Agent("pa".into()), ..lins() },
+        // The person goes on with what an agent began.
+        Created { forked: Some(Arc::new(forked(parent, Actor::Agent("pa".into())))), ..lins() },
     ] {
         let hand = Hand::of(store, created.clone()).await;
         for arguments in [

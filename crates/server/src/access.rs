@@ -157,22 +157,26 @@ impl Caller {
     }
 
     /// Whether the caller's word is behind what a run asks: it acts for them, or they started it,
-    /// spoke into it or signalled it, or one above it.
+    /// spoke into it or signalled it, or one above it, or what it goes on from.
     async fn is_behind(&self, app: &App, row: &PermissionRow) -> Result<bool> {
         let (own, me) = (self.own(), self.actor());
         if own == row.user {
             return Ok(true);
         }
-        let mut next = Some(row.run);
-        while let Some(run) = next.take() {
-            for it in app.store.events(run, 0, u32::MAX).await? {
+        let mut next = vec![(row.run, u64::MAX)];
+        while let Some((run, until)) = next.pop() {
+            let log = app.store.events(run, 0, u32::MAX).await?;
+            for it in log.into_iter().take_while(|it| it.seq <= until) {
                 let by = match &it.event {
                     Event::Created(created) => {
-                        next = created.parent;
+                        next.extend(created.parent.map(|it| (it, u64::MAX)));
+                        next.extend(created.forked.as_ref().map(|it| (it.run, it.at)));
                         &created.by
                     }
                     Event::UserSpoke(it) => &it.by,
                     Event::Signalled(it) => &it.by,
+                    // To ask about this very question is to look at it, and no more.
+                    Event::PermissionInquired(asked) if it.at < row.request.asked_at => &asked.by,
                     _ => continue,
                 };
                 if *by == me {

@@ -8,6 +8,7 @@ mod card;
 mod chat;
 mod cookie;
 mod door;
+mod forks;
 mod form;
 mod help;
 mod html;
@@ -70,12 +71,14 @@ pub fn router(here: &str) -> Router<App> {
         .route("/inbox/{id}/decide", post(inbox::decide))
         .route("/inbox/{id}/edit", post(inbox::edit))
         .route("/inbox/{id}/extend", post(inbox::extend::extend))
+        .route("/inbox/{id}/ask", post(inbox::ask::ask))
         .route("/chat", get(chat::list).post(chat::begin))
         .route("/chat/{key}", get(chat::show).post(chat::say))
         .route("/runs", get(runs::list))
         .route("/runs/{id}", get(runs::show))
         .route("/runs/{id}/export", get(runs::export))
         .route("/runs/{id}/act", post(runs::act))
+        .route("/runs/{id}/fork", post(forks::make))
         .route("/mail", get(mail::list).post(mail::send))
         .route("/mail/{id}", get(mail::show))
         .route("/contracts/{id}", get(mail::contract))

@@ -7,6 +7,8 @@ use chancery_domain::command::Refusal;
 use chancery_domain::mail::Rejection;
 use chancery_domain::memory;
 use chancery_domain::policy::Reason;
+use chancery_runtime::consult::ConsultError;
+use chancery_runtime::fork;
 use chancery_store::{AppendError, StoreError};
 
 use crate::organisation::reload::ChangeError;
@@ -248,6 +250,36 @@ impl From<AppendError> for ApiError {
     }
 }
 
+impl From<ConsultError> for ApiError {
+    fn from(error: ConsultError) -> ApiError {
+        let detail = error.to_string();
+        match error {
+            ConsultError::Fold(_) => ApiError::Internal(detail),
+            ConsultError::Gone(_) | ConsultError::Outside => {
+                ApiError::Conflict { code: "nobody_to_ask", detail }
+            }
+            ConsultError::Silent | ConsultError::Model(_) => {
+                ApiError::NoAnswer { code: "no_answer", detail }
+            }
+        }
+    }
+}
+
+impl From<fork::Refusal> for ApiError {
+    fn from(refusal: fork::Refusal) -> ApiError {
+        let detail = refusal.to_string();
+        let code = match refusal {
+            fork::Refusal::NoBeginning => return ApiError::Internal(detail),
+            fork::Refusal::Group | fork::Refusal::Beneath | fork::Refusal::Outside => {
+                "not_forkable"
+            }
+            fork::Refusal::NoSuchPlace { .. } => "no_such_place",
+            fork::Refusal::TooLong(_) => "too_long",
+        };
+        ApiError::Unprocessable { code, detail }
+    }
+}
+
 impl From<memory::Refusal> for ApiError {
     fn from(refusal: memory::Refusal) -> ApiError {
         let detail = refusal.to_string();
@@ -276,6 +308,7 @@ impl From<Refusal> for ApiError {
             Refusal::HumanRequired(_) => ApiError::Forbidden(detail),
             Refusal::Decided { .. } => ApiError::Conflict { code: "already_decided", detail },
             Refusal::NoExpiry(_) => ApiError::Conflict { code: "does_not_expire", detail },
+            Refusal::AskedEnough(_) => ApiError::Conflict { code: "asked_enough", detail },
             Refusal::LongEnough(_) => ApiError::Conflict { code: "long_enough", detail },
             Refusal::Payload => ApiError::BadRequest { code: "bad_payload", detail },
             Refusal::NoSuchMember(_) => ApiError::BadRequest { code: "unknown_member", detail },

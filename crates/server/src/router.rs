@@ -25,8 +25,8 @@ use crate::mcp;
 use crate::metrics::Metrics;
 use crate::organisation::Organisation;
 use crate::routes::{
-    audit, authorize, contracts, health, mail, memories, openai, org, permissions, rules, runs,
-    signals, steer, tokens, webhooks,
+    audit, authorize, contracts, forks, health, inquiries, mail, memories, openai, org,
+    permissions, rules, runs, signals, steer, tokens, webhooks,
 };
 use crate::surface::surface;
 use crate::turnstile::Turnstile;
@@ -84,6 +84,7 @@ surface! {
     runs::show;
     runs::events;
     runs::tree;
+    forks::fork;
     steer::cancel;
     steer::pause;
     steer::resume;
@@ -97,6 +98,7 @@ surface! {
     permissions::show;
     permissions::decide;
     permissions::extend;
+    inquiries::ask;
     org::show, org::change;
     org::versions;
     org::version;

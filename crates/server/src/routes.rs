@@ -3,7 +3,9 @@
 pub mod audit;
 pub mod authorize;
 pub mod contracts;
+pub mod forks;
 pub mod health;
+pub mod inquiries;
 pub mod mail;
 pub mod memories;
 pub mod openai;

@@ -5,13 +5,13 @@ pub mod mail;
 pub mod memory;
 pub mod org;
 
-use chancery_api::permission::{Link, Permission, Reason, StandingRule};
-use chancery_api::run::{DelegatedPermissions, Event, Run, Tree, Usage, Wait};
+use chancery_api::permission::{Inquiry, Link, Permission, Reason, StandingRule};
+use chancery_api::run::{DelegatedPermissions, Event, ForkedFrom, Run, Tree, Usage, Wait};
 use chancery_api::{token, webhook};
 use chancery_domain::command;
-use chancery_domain::event::{Actor, Recorded};
+use chancery_domain::event::{self, Actor, Forked, Recorded};
 use chancery_domain::history::History;
-use chancery_domain::id::RunId;
+use chancery_domain::id::{MessageId, PermissionId, RunId};
 use chancery_domain::policy::{self, Bounds};
 use chancery_domain::run;
 use chancery_store::delivery;
@@ -28,6 +28,7 @@ pub fn run(row: RunRow) -> Run {
         status: row.status,
         waiting_for: row.waiting_for,
         wait: None,
+        forked_from: None,
         agent: row.agent.0,
         role: row.role.0,
         group: row.group.map(|it| it.0),
@@ -72,6 +73,18 @@ pub fn wait(history: &History) -> Option<Wait> {
     };
     let keys = command::awaited_keys(history);
     Some(Wait { correlation_keys: keys.into_iter().map(|it| it.0).collect(), until })
+}
+
+/// Where a run goes on from another one: its first event says so.
+pub fn forked(log: &[Recorded]) -> Option<&Forked> {
+    match log.first().map(|it| &it.event) {
+        Some(event::Event::Created(created)) => created.forked.as_deref(),
+        _ => None,
+    }
+}
+
+pub fn forked_from(forked: &Forked) -> ForkedFrom {
+    ForkedFrom { run_id: forked.run.to_string(), at: forked.at }
 }
 
 pub fn event(recorded: Recorded) -> Result<Event> {
@@ -149,7 +162,30 @@ pub fn permission(row: PermissionRow, chain: Vec<Link>) -> Permission {
         expires_at: row.expires_at,
         escalated_at: row.escalated_at,
         correlation_key: request.correlation_key.0,
+        inquiries: Vec::new(),
     }
+}
+
+/// What the agent was asked about a question, in the order in which it was.
+pub fn inquiries(log: &[Recorded], permission: PermissionId) -> Vec<Inquiry> {
+    let explained = |inquiry: MessageId| {
+        log.iter().find_map(|it| match &it.event {
+            event::Event::PermissionExplained(it) if it.inquiry == inquiry => Some(it.text.clone()),
+            _ => None,
+        })
+    };
+    let inquiry = |it: &Recorded| match &it.event {
+        event::Event::PermissionInquired(asked) if asked.permission == permission => {
+            Some(Inquiry {
+                by: actor(&asked.by),
+                at: it.at,
+                text: asked.text.clone(),
+                explanation: explained(asked.message),
+            })
+        }
+        _ => None,
+    };
+    log.iter().filter_map(inquiry).collect()
 }
 
 pub fn link(run: RunRow) -> Link {

@@ -40,10 +40,14 @@ mod events;
 mod extending;
 #[path = "api/far.rs"]
 mod far;
+#[path = "api/forking.rs"]
+mod forking;
 #[path = "api/harness.rs"]
 mod harness;
 #[path = "api/house.rs"]
 mod house;
+#[path = "api/inquiring.rs"]
+mod inquiring;
 #[path = "api/keys.rs"]
 mod keys;
 #[path = "api/latch.rs"]

@@ -116,6 +116,7 @@ pub fn created(input: &str) -> Created {
         contract: None,
         mails: vec![],
         call: None,
+        forked: None,
     }
 }
 

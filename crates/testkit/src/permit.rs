@@ -30,6 +30,7 @@ pub fn created(agent: &str, user: &str) -> Created {
         contract: None,
         mails: vec![],
         call: None,
+        forked: None,
     }
 }
 

@@ -2,7 +2,9 @@
 
 use super::{Client, ClientError, segment};
 use crate::Page;
-use crate::permission::{Authorize, Authorized, Decide, Extend, Narrow, Permission, StandingRule};
+use crate::permission::{
+    Authorize, Authorized, Decide, Extend, Inquire, Narrow, Permission, StandingRule,
+};
 
 impl Client {
     pub async fn permissions(
@@ -19,6 +21,11 @@ impl Client {
     /// The same answer again is no error; another one is, with status 409.
     pub async fn decide(&self, id: &str, decide: &Decide) -> Result<Permission, ClientError> {
         self.post(&format!("/api/permissions/{}/decision", segment(id)), decide).await
+    }
+
+    /// Asks the agent about a call that waits; answers with what it said.
+    pub async fn ask(&self, id: &str, inquire: &Inquire) -> Result<Permission, ClientError> {
+        self.post(&format!("/api/permissions/{}/ask", segment(id)), inquire).await
     }
 
     /// Gives a question more time.

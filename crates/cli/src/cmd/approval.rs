@@ -12,8 +12,7 @@ mod prompt;
 mod watch;
 
 use chancery_api::client::Client;
-use chancery_api::permission::Permission;
-use chancery_api::run::Speak;
+use chancery_api::permission::{Inquire, Permission};
 use chancery_runtime::clock;
 use clap::Subcommand;
 use serde_json::json;
@@ -54,8 +53,7 @@ pub enum Command {
     Deny(decide::Deny),
     /// Lets a call run with other arguments
     Edit(edit::Args),
-    /// Says something to the agent that asks, which reads it once the batch goes on; decides
-    /// nothing
+    /// Asks the agent something about its request, and prints what it says; decides nothing
     Ask { id: String, text: String },
     /// Gives questions more time; decides nothing
     Extend(extend::Args),
@@ -82,12 +80,23 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
 
 async fn ask(global: &Global, client: &Client, id: &str, text: String) -> anyhow::Result<Outcome> {
     let asked = request(client, id).await?;
-    let run = client.speak(&asked.run_id, &Speak { text, to: Some(asked.agent) }).await?;
+    let told = client.ask(&asked.id, &Inquire { text }).await?;
     if global.json {
-        output::json(&run)?;
-    } else {
-        let name = output::one_line(&run.agent);
-        output::line(format_args!("{name} reads it once the batch of {} goes on", run.id))?;
+        output::json(&told)?;
+        return Ok(Outcome::Done);
+    }
+    let name = output::one_line(&told.agent);
+    match told.inquiries.last().and_then(|it| it.explanation.as_deref()) {
+        Some(said) => {
+            output::line(format_args!("{name} says, in its own words:"))?;
+            for line in said.lines() {
+                output::line(format_args!("  | {}", output::one_line(line)))?;
+            }
+        }
+        None => output::line(format_args!(
+            "{name} has not answered yet: `chancery approval show {}` has it when it does",
+            told.id
+        ))?,
     }
     Ok(Outcome::Done)
 }

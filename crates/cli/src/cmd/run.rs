@@ -1,11 +1,11 @@
-//! `run`: start, look, speak, signal, cancel.
+//! `run`: start, look, speak, signal, cancel, go on from another.
 
 pub mod story;
 
 use std::collections::BTreeMap;
 
 use chancery_api::client::{Client, ClientError};
-use chancery_api::run::{CreateRun, Run, Signal, Speak, Tree};
+use chancery_api::run::{CreateRun, DroppedCall, Fork, ForkRun, Run, Signal, Speak, Tree};
 use clap::Subcommand;
 use jiff::Timestamp;
 use serde_json::json;
@@ -92,9 +92,16 @@ pub enum Command {
     Pause { id: String },
     /// Goes on with one that is paused, or that failed at the model
     Resume { id: String },
-    /// The same goal once more, as a run of its own: its calls are made and asked about anew
+    /// Goes on from it as a run of its own: what had ended there is not done again, and what comes
+    /// after it is made and asked about anew
     Fork {
         id: String,
+        /// The last event that counts, as `run trace --events` numbers them [default: all of them]
+        #[arg(long, value_name = "SEQ")]
+        at: Option<u64>,
+        /// Something new to go on with [default: the goal as it was]
+        #[arg(long, value_name = "TEXT")]
+        input: Option<String>,
         #[arg(long)]
         wait: bool,
     },
@@ -154,9 +161,8 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
                 Err(error) => return Err(error.into()),
             }
         }
-        Command::Fork { id, wait } => {
-            let run = client.create_run(&same_goal(client.run(&id).await?)).await?;
-            if wait { settled(&client, run).await? } else { run }
+        Command::Fork { id, at, input, wait } => {
+            return fork(global, &client, &id, ForkRun { at, input }, wait).await;
         }
         Command::Cancel { id } => client.cancel(&id).await?,
         Command::Pause { id } => client.pause(&id).await?,
@@ -274,17 +280,44 @@ fn tree(global: &Global, tree: &Tree) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// What a run was asked for, by whom, and within which limits. Its talk is not gone on with.
-fn same_goal(run: Run) -> CreateRun {
-    CreateRun {
-        agent: run.group.is_none().then_some(run.agent),
-        group: run.group,
-        input: run.input,
-        user: Some(run.user),
-        project: run.project,
-        session_key: None,
-        delegated_permissions: run.delegated_permissions,
+async fn fork(
+    global: &Global,
+    client: &Client,
+    id: &str,
+    wanted: ForkRun,
+    wait: bool,
+) -> anyhow::Result<Outcome> {
+    let Fork { mut run, carried, dropped } = client.fork(id, &wanted).await?;
+    if wait {
+        let forked_from = run.forked_from.take();
+        run = Run { forked_from, ..settled(client, run).await? };
     }
+    let outcome = outcome::of_status(&run.status);
+    if global.json {
+        output::json(&Fork { run, carried, dropped })?;
+        return Ok(outcome);
+    }
+    print(&run)?;
+    let tools = carried.iter().map(|it| one_line(&it.tool)).collect::<Vec<_>>();
+    if !tools.is_empty() {
+        let tools = tools.join(", ");
+        output::line(format_args!("  carried over, and not made again: {tools}"))?;
+    }
+    let tools = dropped.iter().map(left_behind).collect::<Vec<_>>();
+    if !tools.is_empty() {
+        let tools = tools.join(", ");
+        output::line(format_args!("  left behind, to be made and asked about anew: {tools}"))?;
+    }
+    print_next(client, &run).await?;
+    Ok(outcome)
+}
+
+/// A call that a fork does not know of, with what had become of it.
+fn left_behind(call: &DroppedCall) -> String {
+    let said = [(call.ran, "ran there"), (call.asked, "was asked about there")];
+    let said: Vec<&str> = said.iter().filter(|it| it.0).map(|it| it.1).collect();
+    let tool = one_line(&call.tool);
+    if said.is_empty() { tool } else { format!("{tool} ({})", said.join(", ")) }
 }
 
 /// As the console has it for download.
@@ -313,6 +346,9 @@ fn print(run: &Run) -> anyhow::Result<()> {
     output::line(format_args!("{}  {}{waits}", run.id, run.status))?;
     let (agent, user) = (visible(&run.agent), visible(&run.user));
     output::line(format_args!("  agent   {agent}   user {user}"))?;
+    if let Some(from) = &run.forked_from {
+        output::line(format_args!("  forked from {} at {}", from.run_id, from.at))?;
+    }
     output::line(format_args!("  input   {}", visible(&run.input)))?;
     if let Some(text) = &run.output {
         output::line(format_args!("  output  {}", visible(text)))?;

@@ -5,20 +5,21 @@ use std::collections::BTreeMap;
 use chancery_api::client::Client;
 use chancery_api::token::{NewToken, Token};
 use clap::Subcommand;
+use jiff::Timestamp;
 use serde_json::json;
 
 use crate::Global;
 use crate::outcome::{Misused, Outcome};
 use crate::output;
 use crate::server::client;
+use crate::window::Window;
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Everybody who was ever let in
     Ls {
-        /// At most so many [default: all of them]
-        #[arg(long)]
-        limit: Option<usize>,
+        #[command(flatten)]
+        window: Window,
     },
     /// Lets a person in: makes their token and prints it, once
     Add {
@@ -34,7 +35,7 @@ pub enum Command {
 pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
     let client = client(global)?;
     match command {
-        Command::Ls { limit } => list(global, &client, limit).await,
+        Command::Ls { window } => list(global, &client, &window).await,
         Command::Add { name, operator } => {
             if held(&client, &name).await?.iter().any(is_valid) {
                 let said = format!("`{name}` is let in already: `user reset` makes a new token");
@@ -81,28 +82,40 @@ async fn make(
     Ok(Outcome::Done)
 }
 
-async fn list(global: &Global, client: &Client, limit: Option<usize>) -> anyhow::Result<Outcome> {
-    let mut people: BTreeMap<String, (bool, usize)> = BTreeMap::new();
+/// What the tokens of a person say of them together.
+struct Person {
+    operator: bool,
+    valid: usize,
+    /// When they were first let in.
+    since: Timestamp,
+}
+
+async fn list(global: &Global, client: &Client, window: &Window) -> anyhow::Result<Outcome> {
+    let mut people: BTreeMap<String, Person> = BTreeMap::new();
     for token in client.tokens().await?.items.into_iter().filter(|it| it.kind == "human") {
-        let (operator, valid) = people.entry(token.name.clone()).or_default();
+        let since = token.created_at;
+        let person =
+            people.entry(token.name.clone()).or_insert(Person { operator: false, valid: 0, since });
+        person.since = person.since.min(since);
         if is_valid(&token) {
-            *operator |= token.operator;
-            *valid += 1;
+            person.operator |= token.operator;
+            person.valid += 1;
         }
     }
-    let people = people.into_iter().take(limit.unwrap_or(usize::MAX));
+    let mut people: Vec<(String, Person)> = people.into_iter().collect();
+    window.cut(&mut people, |(_, it)| it.since)?;
     if global.json {
-        let shown = people.map(|(name, (operator, valid))| {
-            json!({ "name": name, "operator": operator, "tokens": valid })
+        let shown = people.into_iter().map(|(name, it)| {
+            json!({ "name": name, "operator": it.operator, "tokens": it.valid, "since": it.since })
         });
         output::json(&json!({ "items": shown.collect::<Vec<_>>() }))?;
     } else {
-        let rows = people.map(|(name, (operator, valid))| {
-            let right = if operator { "operator" } else { "" };
-            let state = if valid == 0 { "shut out".to_owned() } else { valid.to_string() };
-            vec![name, right.to_owned(), state]
+        let rows = people.into_iter().map(|(name, it)| {
+            let right = if it.operator { "operator" } else { "" };
+            let state = if it.valid == 0 { "shut out".to_owned() } else { it.valid.to_string() };
+            vec![name, right.to_owned(), state, it.since.to_string()]
         });
-        output::table(&["PERSON", "RIGHTS", "TOKENS"], rows.collect())?;
+        output::table(&["PERSON", "RIGHTS", "TOKENS", "SINCE"], rows.collect())?;
     }
     Ok(Outcome::Done)
 }

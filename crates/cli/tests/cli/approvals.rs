@@ -324,6 +324,8 @@ fn more_time_is_given_up_to_a_limit_and_decides_nothing() {
     let first = bank.open_requests().remove(0);
     let extended = bank.chancery(&["approval", "extend", &first[..30], "--by", "7d"]);
     assert_eq!(extended.done(), format!("pay ({first}) has 7d 23h left\n"), "{extended:?}");
+    let told = bank.chancery(&["run", "trace", &run]);
+    assert!(told.out.contains("pay  more time until 20"), "{told:?}");
     // A run stands for all that it asks; each is given what it had at first.
     let all = bank.chancery(&["approval", "extend", &run, "--json"]).json();
     let statuses: Vec<&Value> =

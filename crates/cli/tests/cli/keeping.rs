@@ -97,9 +97,12 @@ fn models_tools_and_people_are_listed() {
     let token = place.chancery(&["user", "add", "lin"]);
     let old = token.done().trim().to_owned();
     assert!(place.chancery(&["user", "add", "lin"]).failed(2).contains("user reset"));
-    let person = json!({"name": "lin", "operator": false, "tokens": 1});
-    let people = place.chancery(&["user", "ls", "--json"]).json();
-    assert!(people["items"].as_array().unwrap().contains(&person), "{people}");
+    let people = place.chancery(&["user", "ls", "--since", "1h", "--json"]).json();
+    let lin = people["items"].as_array().unwrap().iter().find(|it| it["name"] == "lin").unwrap();
+    assert_eq!((&lin["operator"], &lin["tokens"]), (&json!(false), &json!(1)), "{people}");
+    let since = lin["since"].as_str().unwrap();
+    let newer = place.chancery(&["user", "ls", "--since", "2999-01-01T00:00:00Z", "--json"]).json();
+    assert_eq!((newer, since.is_empty()), (json!({"items": []}), false));
     let new = place.chancery(&["user", "reset", "lin"]).done().trim().to_owned();
     assert_eq!(place.chancery(&["run", "ls", "--token", &new]).code, 0);
     assert_eq!(place.chancery(&["run", "ls", "--token", &old]).code, 4);

@@ -41,6 +41,8 @@ const FLAGS: &[(&[&str], &[&str])] = &[
     (&["memory", "search"], &["--as"]),
     (&["audit", "ls"], &["--limit", "--since"]),
     (&["token", "ls"], &["--limit", "--since"]),
+    (&["user", "ls"], &["--limit", "--since"]),
+    (&["run", "fork"], &["--at", "--input", "--wait"]),
     (&["token", "new"], &["--kind", "--user", "--name", "--agent", "--permission"]),
     (&["org", "show"], &["--chart", "--tools", "--mail"]),
     (&["org", "history"], &["--limit", "--since"]),
@@ -143,18 +145,40 @@ fn a_server_elsewhere_is_kept_with_its_token_and_forgotten() {
 }
 
 #[test]
-fn the_same_goal_is_asked_for_anew_and_the_agent_is_told_something() {
+fn a_run_is_gone_on_from_and_the_agent_is_told_something() {
     let bank = Bank::open();
     let run = bank.asks("pay");
     let request = bank.open_requests().remove(0);
     let told = bank.chancery(&["approval", "ask", &request[..30], "for whom is it?"]);
-    assert!(told.done().contains("once the batch"), "{told:?}");
+    assert!(told.done().starts_with("pa says, in its own words:\n  | done:"), "{told:?}");
+    let card = bank.chancery(&["approval", "show", &request]);
+    assert!(card.done().contains("for whom is it?"), "{card:?}");
     bank.chancery(&["approval", "ask", &run, "x"]).failed(2);
     assert_eq!(bank.open_requests(), [request]);
     let forked = bank.chancery(&["run", "fork", &run, "--wait", "--json"]);
     assert_eq!((forked.code, &forked.json()["input"]), (8, &json!("pay")), "{forked:?}");
-    assert_ne!(forked.json()["id"], json!(run));
+    let forked = forked.json();
+    assert_ne!(forked["id"], json!(run));
+    // The batch is as a whole behind the place: what was allowed in it, too.
+    let tools: Vec<_> =
+        forked["dropped"].as_array().unwrap().iter().map(|it| &it["tool"]).collect();
+    assert_eq!(tools, ["read_file", "pay"]);
+    assert_eq!(forked["carried"], json!([]));
     assert_eq!(bank.open_requests().len(), 2);
+    let words = bank.chancery(&["run", "fork", &run, "--at", "1", "--input", "stroll"]);
+    for said in [
+        &*format!("forked from {run} at 1"),
+        "left behind, to be made and asked about anew: read_file, pay (was asked about there)",
+    ] {
+        assert!(words.out.contains(said), "{said}: {words:?}");
+    }
+    let made = words.out.split_whitespace().next().unwrap().to_owned();
+    let from = format!("forked from {run} at 1");
+    assert!(bank.chancery(&["run", "show", &made]).out.contains(&from));
+    assert!(bank.chancery(&["run", "trace", &made, "--follow"]).out.contains("run.created"));
+    assert!(bank.chancery(&["run", "trace", &made]).out.contains(&from));
+    bank.chancery(&["run", "fork", &run, "--at", "99"]).failed(1);
+    bank.chancery(&["run", "fork", &run, "--at", "0"]).failed(1);
     assert_eq!(bank.paid(), [""; 0]);
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Actor, Ancestor, Call, Room};
+use super::{Actor, Ancestor, Call, Forked, Room};
 use crate::id::{
     AgentId, ContractId, GroupId, MailId, ProjectId, RoleId, RunId, SessionKey, UserId,
 };
@@ -30,7 +30,8 @@ pub struct Created {
     /// Of a group's run: who speaks in it, as the group was when it was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<Arc<Room>>,
-    /// What the person had said themselves above, for rules that ask for it.
+    /// What the person had said themselves above, or in the run that this one goes on from, for
+    /// rules that ask for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub persons_words: Vec<String>,
     /// `None`: a run that a person started without limits.
@@ -51,4 +52,7 @@ pub struct Created {
     /// run comes to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<Arc<Call>>,
+    /// The run that it goes on from, with what its model had read there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked: Option<Arc<Forked>>,
 }

@@ -106,7 +106,9 @@ impl Party {
                 agent: created.agent.clone(),
                 is_persons_own: created.group.is_none()
                     && created.parent.is_none()
-                    && matches!(created.by, Actor::User(_)),
+                    && matches!(created.by, Actor::User(_))
+                    // To go on with an agent's goal does not make it the person's.
+                    && created.forked.as_ref().is_none_or(|it| matches!(it.by, Actor::User(_))),
             }),
         }
     }

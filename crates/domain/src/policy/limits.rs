@@ -38,8 +38,11 @@ impl Spent {
             Event::BatchProposed(_) | Event::TurnEnded(_) | Event::Completed(_) => {
                 self.with(event.usage())
             }
-            // What a child used is charged here; its steps were its own.
-            Event::ChildEnded(_) => Spent { steps: self.steps, ..self.with(event.usage()) },
+            // What a child used is charged here; its steps were its own. What is explained to a
+            // person is no step of the run.
+            Event::ChildEnded(_) | Event::PermissionExplained(_) => {
+                Spent { steps: self.steps, ..self.with(event.usage()) }
+            }
             _ => self,
         }
     }

@@ -47,6 +47,7 @@ pub fn created() -> Created {
         contract: None,
         mails: vec![],
         call: None,
+        forked: None,
     }
 }
 
@@ -190,6 +191,31 @@ fn more_time(permission: PermissionId, id: &str) -> Event {
     PermissionExtended { call, permission, expires_at, by }.into()
 }
 
+pub fn inquired(id: &str) -> Event {
+    inquired_on(asked(id), id)
+}
+
+pub fn inquired_on(permission: PermissionId, id: &str) -> Event {
+    let (call, text, by) = (CallId::from(id), "what for?".to_owned(), ada());
+    PermissionInquired { call, permission, message: MESSAGE, text, by }.into()
+}
+
+pub fn explained(id: &str) -> Event {
+    explained_on(asked(id), id)
+}
+
+pub fn explained_on(permission: PermissionId, id: &str) -> Event {
+    PermissionExplained {
+        call: CallId::from(id),
+        permission,
+        inquiry: MESSAGE,
+        text: "for the rent".to_owned(),
+        model: "scripted".to_owned(),
+        usage: Usage { input_tokens: 3, output_tokens: 5 },
+    }
+    .into()
+}
+
 pub fn waits(id: &str, key: &str) -> Event {
     WaitBegan { call: CallId::from(id), correlation_key: WaitKey::from(key), until: None }.into()
 }
@@ -284,6 +310,17 @@ pub fn every_event() -> Vec<Event> {
             })),
             persons_words: vec!["do it".to_owned()],
             delegated: Some(serde_json::from_value(json!({"allowed_tools": ["a*"]})).unwrap()),
+            forked: Some(Arc::new(Forked {
+                run: RunId(Uuid::from_u128(2)),
+                at: 7,
+                by: ada(),
+                earlier: Some("long ago".to_owned()),
+                before: vec![Carried::Said { text: "hello".to_owned() }],
+                after: vec![
+                    Carried::Answered { text: "I shall".to_owned(), calls: vec![call("a")] },
+                    Carried::Ended { call: CallId::from("a"), result: CallResult::ok("done") },
+                ],
+            })),
             ..created()
         }
         .into(),
@@ -320,6 +357,8 @@ pub fn every_event() -> Vec<Event> {
         recovers("a", "again"),
         escalated("a"),
         extended("a"),
+        inquired("a"),
+        explained("a"),
         closed(),
         WaitBegan {
             call: CallId::from("a"),

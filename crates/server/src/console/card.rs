@@ -4,7 +4,7 @@
 mod call;
 
 use chancery_api::permission::Permission;
-use chancery_domain::event::Event;
+use chancery_domain::event::{Event, Recorded};
 use chancery_domain::id::{AgentId, RunId};
 use chancery_domain::policy::Ruling;
 use chancery_runtime::clock;
@@ -85,7 +85,11 @@ pub async fn of(app: &App, visitor: &Visitor, permission: &Permission) -> Result
         calls.push(Call::of(it, before, now, w));
     }
     let sees_run = caller.run(app, &permission.run_id).await.is_ok();
-    let calls = among_siblings(app, run, &permission.message_id, calls, w).await?;
+    let log = app.store.events(run, 0, u32::MAX).await?;
+    for call in &mut calls {
+        call.heard(&log);
+    }
+    let calls = among_siblings(log, &permission.message_id, calls, w);
     let pending = || asked.iter().filter(|it| it.status == "pending");
     let expires = pending().filter_map(|it| it.expires_at).min();
     Ok(Card {
@@ -114,15 +118,14 @@ impl Expiry {
 
 /// All calls of the batch in the model's order. Those that ask nothing are named, and no more is
 /// said of them: whoever answers need not be somebody who sees the run.
-async fn among_siblings(
-    app: &App,
-    run: RunId,
+fn among_siblings(
+    log: Vec<Recorded>,
     message: &str,
     mut asked: Vec<Call>,
     w: &'static Words,
-) -> Result<Vec<Call>> {
+) -> Vec<Call> {
     let mut calls = Vec::new();
-    for recorded in app.store.events(run, 0, u32::MAX).await? {
+    for recorded in log {
         let Event::BatchProposed(batch) = recorded.event else { continue };
         if batch.message.to_string() != message {
             continue;
@@ -142,7 +145,7 @@ async fn among_siblings(
     for (number, call) in calls.iter_mut().enumerate() {
         call.number = number + 1;
     }
-    Ok(calls)
+    calls
 }
 
 fn chain(permission: &Permission, sees_run: bool) -> Vec<Step> {

@@ -55,6 +55,7 @@ fn places(frame: &Frame) -> Vec<Place> {
                 ("Shift A", w.key_approve_high),
                 ("d", w.key_deny),
                 ("e", w.key_edit),
+                ("r", w.key_ask),
                 ("w", w.key_why),
                 ("t", w.key_trace),
                 ("+", w.key_extend),

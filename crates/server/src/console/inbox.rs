@@ -2,6 +2,7 @@
 //! `POST /api/permissions/{id}/decision`.
 
 pub mod again;
+pub mod ask;
 pub mod bulk;
 pub mod extend;
 

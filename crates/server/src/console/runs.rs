@@ -13,6 +13,7 @@ use chancery_runtime::clock;
 use chancery_store::read::{RunFilter, RunRow};
 use serde::{Deserialize, Serialize};
 
+use super::forks::{self, Origin};
 use super::form::{Signed, own_path};
 use super::html::line;
 use super::page::{Frame, Room, draw};
@@ -143,6 +144,8 @@ struct RunPage {
     members: Vec<String>,
     session: String,
     only: bool,
+    /// What it goes on from.
+    origin: Option<Origin>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -163,6 +166,10 @@ pub async fn show(
     let only = params.only == "trouble";
     let trace = trace::of(&app, &run, w).await?;
     let trace = if only { trace.trouble() } else { trace };
+    let origin = match &trace.forked {
+        Some(forked) => Some(forks::origin(&app, forked, w).await?),
+        None => None,
+    };
     let mut above = Vec::new();
     let mut next = run.parent;
     while let Some(id) = next.take() {
@@ -188,6 +195,7 @@ pub async fn show(
         frame,
         session,
         only,
+        origin,
     })
 }
 

@@ -4,13 +4,18 @@
 mod fold;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use chancery_domain::event::Forked;
 use chancery_domain::id::RunId;
 use chancery_runtime::clock;
 use chancery_store::read::RunRow;
 use jiff::Timestamp;
 
+pub use fold::extended;
+
 use super::card::Why;
+use super::forks;
 use super::words::{Words, span};
 use crate::error::Result;
 use crate::router::App;
@@ -28,6 +33,9 @@ pub struct Trace {
     pub cut_off: bool,
     /// Of a group's run.
     pub members: Vec<String>,
+    /// Where another run may go on from, and what this one goes on from.
+    pub places: Vec<(u64, String)>,
+    pub forked: Option<Arc<Forked>>,
     /// How long it all took, and how much of it a person was waited for.
     pub total: String,
     pub for_people: String,
@@ -97,11 +105,13 @@ pub async fn of(app: &App, run: &RunRow, w: &'static Words) -> Result<Trace> {
     let until = run.created_at + jiff::SignedDuration::from_secs(for_people);
     let scale = Scale { from: run.created_at, to: now };
     let lines = drafts.into_iter().take(LINES_MAX).map(|it| it.placed(scale, w)).collect();
-    let members = fold::members(logs.get(&run.id).map(Vec::as_slice).unwrap_or_default());
+    let log = logs.get(&run.id).map(Vec::as_slice).unwrap_or_default();
     Ok(Trace {
         lines,
         cut_off,
-        members,
+        members: fold::members(log),
+        places: forks::places(log, w),
+        forked: fold::created(log).and_then(|it| it.forked.clone()),
         total: span(w, run.created_at, now),
         for_people: if for_people > 0 { span(w, run.created_at, until) } else { String::new() },
     })

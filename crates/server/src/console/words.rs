@@ -44,7 +44,7 @@ words! {
     live_lost: "not connected, trying again", "连接中断，正在重试";
     no_script: "Without scripts this page does not update itself: load it again to see what is new.", "未启用脚本，页面不会自动更新：请刷新以查看最新内容。";
     operator: "operator", "管理员";
-    keys_inbox: "j k move · Enter open · x select · on a call: a approve once · d deny · e edit · w why · t trace · + more time · ? all keys", "j k 移动 · Enter 打开 · x 选中 · 在调用上：a 批准一次 · d 拒绝 · e 编辑 · w 原因 · t 轨迹 · + 延长 · ? 全部快捷键";
+    keys_inbox: "j k move · Enter open · x select · on a call: a approve once · d deny · e edit · r ask · w why · t trace · + more time · ? all keys", "j k 移动 · Enter 打开 · x 选中 · 在调用上：a 批准一次 · d 拒绝 · e 编辑 · r 询问 · w 原因 · t 轨迹 · + 延长 · ? 全部快捷键";
     keys_focus: "Keys work only while the list or a call has the focus.", "仅当列表或调用获得焦点时，按键才有效。";
     something_wrong: "That did not work", "操作未成功";
     back: "Back", "返回";
@@ -86,6 +86,7 @@ words! {
     key_high_note: "High risk: Shift A opens the second step.", "高风险：按 Shift A 打开第二步。";
     key_deny: "deny, with a reason", "拒绝并说明理由";
     key_edit: "edit the arguments", "编辑参数";
+    key_ask: "ask the agent; nothing is decided", "询问智能体（不作决定）";
     key_why: "why it is asked", "为何询问";
     key_trace: "the run's trace", "运行轨迹";
     key_extend: "give it more time", "延长时限";
@@ -244,6 +245,12 @@ words! {
     high_approve: "Approve this call", "批准此调用";
     high_needs_reason: "a call of high risk is approved with a reason and a second step", "高风险调用须填写理由并再次确认";
     not_what_was_shown: "this is not the call that was on the page: look at it again", "这不是页面上显示的调用：请重新查看";
+    ask: "Ask the agent …", "询问智能体……";
+    ask_text: "What you want to know", "想了解什么";
+    ask_note: "It answers here, in its own words, without any tool. Nothing is decided, and nothing runs.", "它会在此以自己的话回答，不使用任何工具。不作任何决定，也不执行任何操作。";
+    ask_do: "Ask", "询问";
+    asked_agent: "{name} asked the agent", "{name} 询问了智能体";
+    no_explanation: "No answer has come yet. It may be asked again.", "尚无回答，可再次询问。";
     extend: "More time", "延长时限";
     extend_note: "It stands for as long again as it had at first. Nothing is decided.", "再延长与最初相同的时间。不作任何决定。";
     remember_open: "Approve and remember …", "批准并记住……";
@@ -303,6 +310,7 @@ words! {
     trace_answer: "answer", "答复";
     trace_arguments: "arguments", "参数";
     trace_result: "result", "结果";
+    trace_extended: "{tool} may wait longer, until {t}", "{tool} 可等待更久，直至 {t}";
     trace_told: "the agent was told", "告知智能体";
     trace_cut: "There is more than fits on a page:", "内容过多，页面未全部显示：";
     open_it: "Open", "打开";
@@ -343,6 +351,20 @@ words! {
     // The audit.
     verify: "Check the chain", "校验链条";
     export: "Export", "导出";
+    fork_open: "Fork …", "分叉……";
+    fork_at: "Go on from", "从何处继续";
+    fork_end: "where it has come to", "当前进度";
+    fork_begin: "the beginning", "起点";
+    fork_after: "event {n}, after {tools}", "事件 {n}，{tools} 之后";
+    fork_input: "Something new to go on with, or nothing: the goal stays", "新的指示（可留空，目标不变）";
+    fork_note: "A run of its own. Calls that had ended there are not made again; later ones are ruled on, asked about and made anew. Nothing that was granted here counts there.", "这是一次独立的运行。此前已结束的调用不会重新执行；之后的调用将重新裁定、重新询问、重新执行。此处的批准在新运行中无效。";
+    fork_do: "Fork from here", "从这里分叉";
+    forked_from: "forked from {run} at {n}", "分叉自 {run} 的事件 {n}";
+    fork_carried: "Carried over, and not made again: {tools}.", "已沿用，不会重新执行：{tools}。";
+    fork_dropped: "Left behind; if they are wanted here, they run and are asked about anew: {tools}.", "未沿用；如在此仍需要，将重新执行并重新询问：{tools}。";
+    fork_ran: "ran there", "当时已执行";
+    fork_asked: "was asked about there", "当时已询问";
+    trace_carried: "read there", "当时已读";
     agent: "Agent", "智能体";
     tool_word: "Tool", "工具";
     kind: "Kind", "类型";

@@ -141,6 +141,7 @@ pub(super) fn created(app: &App, outsider: &Outsider, call: Option<Call>) -> Res
         contract: None,
         mails: Vec::new(),
         call: call.map(Arc::new),
+        forked: None,
     })
 }
 

@@ -86,7 +86,7 @@ pub async fn show(
     Path(id): Path<String>,
 ) -> Result<Json<Permission>> {
     let row = visible(&app, &caller, &id).await?;
-    Ok(Json(shown(&app, row).await?))
+    Ok(Json(whole(&app, row).await?))
 }
 
 /// Answers one question. The same answer again is no news; another one comes too late.
@@ -301,6 +301,13 @@ pub async fn shown(app: &App, row: PermissionRow) -> Result<Permission> {
         (asking.agent, asking.role) = (row.agent.0.clone(), row.role.clone());
     }
     Ok(view::permission(row, chain))
+}
+
+/// The same with what the agent was asked about it, which only the log knows.
+pub async fn whole(app: &App, row: PermissionRow) -> Result<Permission> {
+    let log = app.store.events(row.run, 0, u32::MAX).await?;
+    let inquiries = view::inquiries(&log, row.id);
+    Ok(Permission { inquiries, ..shown(app, row).await? })
 }
 
 fn known_status(given: String) -> Result<String> {

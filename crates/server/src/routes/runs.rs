@@ -1,4 +1,5 @@
-//! Runs: ask for one, look at it. What can be done to one under way is in `steer`.
+//! Runs: ask for one, look at it. What can be done to one under way is in `steer`, and how one
+//! goes on from another in `forks`.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use chancery_runtime::clock;
 use chancery_runtime::escalation::room_of;
 use chancery_store::log::{Amendment, CreateOutcome, IdempotencyKey};
 use chancery_store::read::{RunFilter, RunRow};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use utoipa::IntoParams;
 
@@ -60,7 +61,11 @@ pub async fn make(
     body: &CreateRun,
 ) -> Result<RunId> {
     let created = created(app, caller, body)?;
-    let key = idempotency_key(caller, headers, body)?;
+    put(app, created, idempotency_key(caller, headers, body)?).await
+}
+
+/// Makes a run of what somebody was allowed to ask for.
+pub(super) async fn put(app: &App, created: Created, key: Option<IdempotencyKey>) -> Result<RunId> {
     let id = clock::new_run_id();
     let mut history = History::create(id, created);
     let change = history.change().ok_or_else(|| ApiError::Internal("no event".to_owned()))?;
@@ -138,7 +143,9 @@ pub async fn show(
     Path(id): Path<String>,
 ) -> Result<Json<Run>> {
     let row = caller.run(&app, &id).await?;
-    Ok(Json(shown(&app, row).await?))
+    let first = app.store.events(row.id, 0, 1).await?;
+    let forked_from = view::forked(&first).map(view::forked_from);
+    Ok(Json(Run { forked_from, ..shown(&app, row).await? }))
 }
 
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -190,7 +197,7 @@ pub async fn events(
 }
 
 /// A place that a log can have: a larger number would wrap around in the store.
-fn place(name: &str, given: Option<u64>) -> Result<Option<u64>> {
+pub(super) fn place(name: &str, given: Option<u64>) -> Result<Option<u64>> {
     match given {
         Some(given) if given > SEQ_MAX => {
             Err(bad_request(format!("`{name}` is at most {SEQ_MAX}")))
@@ -242,7 +249,8 @@ pub async fn record(
     Ok(())
 }
 
-fn created(app: &App, caller: &Caller, body: &CreateRun) -> Result<Created> {
+/// What a run is made with, if the caller may ask for it.
+pub(super) fn created(app: &App, caller: &Caller, body: &CreateRun) -> Result<Created> {
     let user = caller.acts_for(body.user.as_deref())?;
     check_text("input", &body.input)?;
     for (name, given) in
@@ -275,6 +283,7 @@ fn created(app: &App, caller: &Caller, body: &CreateRun) -> Result<Created> {
         contract: None,
         mails: Vec::new(),
         call: None,
+        forked: None,
     })
 }
 
@@ -318,10 +327,10 @@ fn check_delegated(body: &CreateRun) -> Result<()> {
     Ok(())
 }
 
-fn idempotency_key(
+pub(super) fn idempotency_key(
     caller: &Caller,
     headers: &HeaderMap,
-    body: &CreateRun,
+    body: &impl Serialize,
 ) -> Result<Option<IdempotencyKey>> {
     let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
     let key = key.to_str().ok().filter(|it| (1..=255).contains(&it.len())).ok_or_else(|| {

@@ -12,6 +12,7 @@ on_both! {
     a_question_that_was_given_more_time_outlives_its_first;
     more_time_has_an_end_and_decides_nothing;
     only_who_may_answer_gives_more_time;
+    that_there_is_more_time_stands_in_the_trace_and_in_the_talk;
     a_remembered_answer_is_narrowed_and_never_widened;
 }
 
@@ -112,6 +113,30 @@ async fn only_who_may_answer_gives_more_time(on: On) {
     assert_eq!((pressed.status, pressed.header("location")), (303, &*card));
     let after = lin.permission_until(&asked[0], "pending").await;
     assert_eq!(left(&after), 2 * left(&asked[0]));
+    house.close().await;
+}
+
+async fn that_there_is_more_time_stands_in_the_trace_and_in_the_talk(on: On) {
+    let house = House::open(on).await;
+    let lin = house.lin().await;
+    let batch = json!([[["pay", {"to": "a"}]]]).to_string();
+    let body = json!({"agent": "pa", "input": batch, "session_key": "talk"});
+    let run = crate::harness::id(&lin.post("/api/runs", &body).await.json());
+    lin.until(&run, "waiting").await;
+    let asked = lin.asked(&run).await;
+    let until = extend(&lin, &asked[0], Some("1h")).await.json()["expires_at"].clone();
+    let until = until.as_str().unwrap().parse::<Timestamp>().unwrap();
+    let shown =
+        format!("<time datetime=\"{until}\">{}</time>", until.strftime("%Y-%m-%d %H:%M UTC"));
+    let browser = Browser::of(&house.server, "lin").await;
+    for page in [format!("/runs/{run}"), "/chat/talk".to_owned()] {
+        let english = browser.get(&page).await.text;
+        let words = format!("<span class=\"tool\">pay</span> may wait longer, until {shown}");
+        assert!(english.contains(&format!("{words} · <b>lin</b>")), "{page}: {english}");
+        let chinese = browser.request(reqwest::Method::GET, &page).header("accept-language", "zh");
+        let chinese = crate::harness::answer(chinese).await.text;
+        assert!(chinese.contains(&format!("可等待更久，直至 {shown} · <b>lin</b>")), "{chinese}");
+    }
     house.close().await;
 }
 

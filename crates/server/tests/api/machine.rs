@@ -84,11 +84,13 @@ async fn the_document_lists_every_route() {
         "GET /api/permissions/{id}",
         "POST /api/permissions/{id}/decision",
         "POST /api/permissions/{id}/extend",
+        "POST /api/permissions/{id}/ask",
         "GET /api/runs",
         "POST /api/runs",
         "GET /api/runs/{id}",
         "GET /api/runs/{id}/events",
         "GET /api/runs/{id}/tree",
+        "POST /api/runs/{id}/fork",
         "POST /api/runs/{id}/cancel",
         "POST /api/runs/{id}/pause",
         "POST /api/runs/{id}/resume",
@@ -123,7 +125,7 @@ async fn the_document_lists_every_route() {
     let properties: BTreeSet<&String> = schema["properties"].as_object().unwrap().keys().collect();
     let required: BTreeSet<String> = serde_json::from_value(schema["required"].clone()).unwrap();
     let optional: Vec<&&String> = properties.iter().filter(|it| !required.contains(**it)).collect();
-    assert_eq!(optional, [&"wait"]);
+    assert_eq!(optional, [&"forked_from", &"wait"]);
     let events = &document["paths"]["/api/runs/{id}/events"]["get"];
     let content = events["responses"]["200"]["content"].as_object().unwrap();
     assert_eq!(content.keys().collect::<Vec<_>>(), ["application/json", "text/event-stream"]);

@@ -43,6 +43,12 @@ pub(super) fn of(change: &Change) -> Vec<Entry> {
                 detail: json!({"tool_call_id": it.call, "expires_at": it.expires_at}),
                 ..about.entry(0, kind::PERMISSION_EXTENDED, &it.by)
             }),
+            // What the agent said to it is in the run's log alone.
+            Event::PermissionInquired(it) => entries.push(Entry {
+                reference: Some(it.permission.to_string()),
+                detail: json!({"tool_call_id": it.call, "text": it.text}),
+                ..about.entry(0, kind::PERMISSION_INQUIRED, &it.by)
+            }),
             Event::PermissionDecided(it) => entries.extend(about.decided(it)),
             Event::CallEnded(it) if change.ran_by_grant(seq) => entries.push(about.outcome(it)),
             Event::CallRefused(it) => entries.extend(about.refused(it)),

@@ -41,6 +41,7 @@ pub async fn a_row_says_all_that_the_run_was_made_with(home: &Home) {
             contract: None,
             mails: vec![],
             call: None,
+            forked: None,
         };
         assert_eq!(back, created);
     }

@@ -312,7 +312,8 @@ pub fn entries_due(log: &[Recorded]) -> usize {
             Event::Cancelled(_)
             | Event::PermissionRequested(_)
             | Event::PermissionEscalated(_)
-            | Event::PermissionExtended(_) => 1,
+            | Event::PermissionExtended(_)
+            | Event::PermissionInquired(_) => 1,
             Event::WrapUpAsked(_) | Event::PauseAsked(_) | Event::Unpaused(_) => 1,
             Event::ChildSpawned(_) => 1,
             Event::UserSpoke(_) if in_group => 1,

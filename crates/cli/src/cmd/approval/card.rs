@@ -40,6 +40,13 @@ pub fn body(permission: &Permission, now: Timestamp, terminal: Terminal, indent:
     if !permission.words.trim().is_empty() {
         fields.field("agent says", &format!("“{}”", permission.words.trim_end()));
     }
+    for it in &permission.inquiries {
+        fields.field("was asked", &format!("by {}: {}", one_line(&it.by), it.text.trim_end()));
+        match &it.explanation {
+            Some(said) => fields.field("agent says", &format!("“{}”", said.trim_end())),
+            None => fields.field("", "no answer has come yet"),
+        }
+    }
     fields.into_text()
 }
 

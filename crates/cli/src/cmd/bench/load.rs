@@ -157,6 +157,7 @@ pub async fn create_as(store: &Store, id: RunId, input: &str) -> anyhow::Result<
         contract: None,
         mails: Vec::new(),
         call: None,
+        forked: None,
     };
     let mut history = History::create(id, created);
     if let Some(change) = history.change() {

@@ -75,6 +75,10 @@ impl Scene {
         let data = &event.data;
         let text = |field: &str| visible(&short(&said(&data[field]), 60));
         let line = match &*event.kind {
+            "run.created" if data["forked"].is_object() => {
+                let (run, at) = (&data["forked"]["run"], &data["forked"]["at"]);
+                format!("forked from {} at {at}", one_line(&said(run)))
+            }
             "memory.recalled" => recalled(&data["memories"]),
             "turn.began" => {
                 self.speaker = Some(one_line(&said(&data["member"]["agent"])));
@@ -86,12 +90,20 @@ impl Scene {
                 format!("{}  failed  {}", self.tool(data), why(data))
             }
             "permission.updated" => format!("{}  {}", self.tool(data), text("decision")),
+            "permission.extended" => {
+                let by = one_line(&said(&data["by"]["id"]));
+                format!("{}  more time until {}, by {by}", self.tool(data), text("expires_at"))
+            }
             "child.spawned" => match data["chosen"].as_str() {
                 Some(why) => format!("{} ← chosen: {}", text("group"), visible(&short(why, 60))),
                 None => text("group"),
             },
             "child.ended" => format!("{} is back", text("child")),
             "turn.ended" => format!("\"{}\"", text("text")),
+            "permission.inquired" => {
+                format!("{} asks: \"{}\"", one_line(&said(&data["by"]["id"])), text("text"))
+            }
+            "permission.explained" => format!("says: \"{}\"", text("text")),
             "message.user" => format!("{}: \"{}\"", said(&data["by"]["id"]), text("text")),
             "run.completed" => format!("→ \"{}\"", text("output")),
             "run.failed" => format!("failed: {}", text("error")),

@@ -1,7 +1,8 @@
 //! One call on a card.
 
 use chancery_api::permission::{Permission, Reason};
-use chancery_domain::event::Proposal;
+use chancery_domain::command::INQUIRIES_MAX;
+use chancery_domain::event::{Proposal, Recorded};
 use chancery_domain::policy::Ruling;
 use chancery_runtime::digest::sha256;
 use chancery_store::permission::Before;
@@ -52,6 +53,16 @@ pub struct Call {
     pub signature: String,
     /// The arguments as somebody would edit them.
     pub editable: String,
+    /// What the agent was asked about it before.
+    pub inquiries: Vec<Heard>,
+}
+
+/// What somebody wanted to know of the agent, and what it said. Empty: nothing.
+#[derive(Debug)]
+pub struct Heard {
+    pub by: String,
+    pub text: String,
+    pub explanation: String,
 }
 
 /// An argument, or whatever else is said of a call.
@@ -126,6 +137,7 @@ impl Call {
                 && it.ruling == Ruling::RequireApproval.as_str(),
             signature: line(&signature),
             editable: serde_json::to_string_pretty(&it.arguments).unwrap_or_default(),
+            inquiries: Vec::new(),
         }
     }
 
@@ -161,7 +173,24 @@ impl Call {
             rememberable: false,
             signature: String::new(),
             editable: String::new(),
+            inquiries: Vec::new(),
         }
+    }
+
+    /// With what the agent was asked about it.
+    pub fn heard(&mut self, log: &[Recorded]) {
+        let Ok(permission) = self.permission.parse() else { return };
+        let inquiries = view::inquiries(log, permission).into_iter().map(|it| Heard {
+            by: line(&it.by),
+            text: shown(&it.text),
+            explanation: it.explanation.as_deref().map(shown).unwrap_or_default(),
+        });
+        self.inquiries = inquiries.collect();
+    }
+
+    /// Whether the agent may be asked once more.
+    pub fn may_be_inquired(&self) -> bool {
+        self.pending() && self.inquiries.len() < INQUIRIES_MAX
     }
 
     pub fn pending(&self) -> bool {

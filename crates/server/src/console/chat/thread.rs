@@ -14,6 +14,7 @@ use crate::console::card::{self, Card, Why, whys};
 use crate::console::html::{line, markdown, shown};
 use crate::console::ruling::sentence;
 use crate::console::runs::state;
+use crate::console::trace::extended;
 use crate::console::visitor::Visitor;
 use crate::error::Result;
 use crate::router::App;
@@ -196,6 +197,19 @@ async fn within(
             Event::ChildEnded(ended) => {
                 settle(said, run.id, ended.call.as_str(), "completed", w.status_completed, None);
             }
+            Event::PermissionInquired(asked) => {
+                let who = line(&view::actor(&asked.by));
+                said.push(Said::Person { id, who, text: shown(&asked.text), at });
+            }
+            Event::PermissionExplained(it) => {
+                let text = markdown(&it.text);
+                said.push(Said::Agent { id, who: speaker.clone(), text, at });
+            }
+            Event::PermissionExtended(more) => {
+                let tool = tool_of(said, run.id, more.call.as_str());
+                let (what, by) = (extended(w, &tool, more.expires_at), view::actor(&more.by));
+                said.push(Said::Note { id, text: format!("{what} · <b>{}</b>", line(&by)) });
+            }
             Event::CallRefused(refused) => {
                 let word = refused.result.code.clone().unwrap_or_default();
                 let why = Refused {
@@ -252,6 +266,16 @@ fn told(result: &CallResult) -> String {
     let parsed: Option<Value> = serde_json::from_str(&result.text).ok();
     let reason = parsed.as_ref().and_then(|it| it["reason"].as_str());
     reason.map_or_else(|| result.text.clone(), str::to_owned)
+}
+
+/// The tool of a call, ready for a page.
+fn tool_of(said: &[Said], run: RunId, call: &str) -> String {
+    let of = format!("{run}-{call}");
+    let tool = said.iter().rev().find_map(|it| match it {
+        Said::Call { call, tool, .. } if *call == of => Some(tool.clone()),
+        _ => None,
+    });
+    tool.unwrap_or_default()
 }
 
 fn settle(

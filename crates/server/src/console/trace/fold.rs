@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use chancery_domain::event::{Answer, CallResult, Decision, Event, Proposal, Recorded};
+use chancery_domain::event::{
+    Answer, CallResult, Carried, Created, Decision, Event, Forked, Proposal, Recorded,
+};
 use chancery_domain::id::{CallId, PermissionId, RunId};
 use chancery_domain::policy::Ruling;
 use chancery_store::read::RunRow;
@@ -40,8 +42,9 @@ struct Followed {
     place: usize,
     /// How deep what it does lies.
     depth: usize,
-    /// By call, where its line is.
+    /// By call, where its line is, and its tool, ready for a page.
     calls: HashMap<CallId, usize>,
+    tools: HashMap<CallId, String>,
     /// The questions that are open, since when.
     open: BTreeSet<PermissionId>,
     asked_at: Option<Timestamp>,
@@ -68,12 +71,17 @@ fn took(w: &'static Words, from: Timestamp, to: Timestamp) -> String {
     }
 }
 
+/// What a run was made with.
+pub fn created(log: &[Recorded]) -> Option<&Created> {
+    log.iter().find_map(|it| match &it.event {
+        Event::Created(created) => Some(created),
+        _ => None,
+    })
+}
+
 /// Who speaks in a group's run.
 pub fn members(log: &[Recorded]) -> Vec<String> {
-    let room = log.iter().find_map(|it| match &it.event {
-        Event::Created(created) => created.room.clone(),
-        _ => None,
-    });
+    let room = created(log).and_then(|it| it.room.as_ref());
     room.map(|it| it.members.iter().map(|it| it.agent.to_string()).collect()).unwrap_or_default()
 }
 
@@ -92,6 +100,7 @@ impl Fold<'_> {
             place,
             depth: depth + 1,
             calls: HashMap::new(),
+            tools: HashMap::new(),
             open: BTreeSet::new(),
             asked_at: None,
             waits: Vec::new(),
@@ -132,6 +141,11 @@ impl Fold<'_> {
         let id = format!("{run}-{}", recorded.seq);
         let depth = it.depth + usize::from(it.turn.is_some());
         match &recorded.event {
+            Event::Created(created) => {
+                if let Some(forked) = &created.forked {
+                    self.forked(forked, depth, id, at);
+                }
+            }
             Event::MemoryRecalled(recalled) if !recalled.memories.is_empty() => {
                 let n = recalled.memories.len().to_string();
                 let place = self.push("memory", depth, id, fill(w.trace_recalled, &[("n", &n)]));
@@ -184,6 +198,23 @@ impl Fold<'_> {
                 {
                     it.waits.push(Stretch { class: "person", from, to: at });
                 }
+            }
+            Event::PermissionInquired(asked) => {
+                let by = line(&view::actor(&asked.by));
+                let what = format!("<b>{by}</b> {}", goal(&asked.text));
+                let place = self.push("spoke", depth, id, what);
+                self.detail(place, w.trace_said, &asked.text, false);
+                self.instant(place, at);
+            }
+            Event::PermissionExplained(said) => {
+                let place = self.push("said", depth, id, goal(&said.text));
+                self.detail(place, w.agent_says, &said.text, true);
+                self.instant(place, at);
+            }
+            Event::PermissionExtended(more) => {
+                let tool = it.tools.get(&more.call).map_or("", String::as_str);
+                let what = extended(w, tool, more.expires_at);
+                self.by(depth, id, &what, &view::actor(&more.by), at);
             }
             Event::CallRefused(refused) => {
                 let code = refused.result.code.as_deref().unwrap_or(w.state_refused);
@@ -279,6 +310,27 @@ impl Fold<'_> {
         }
     }
 
+    /// What it goes on from, with every call that its model has read of.
+    fn forked(&mut self, forked: &Forked, depth: usize, id: String, at: Timestamp) {
+        let (run, n) = (forked.run.to_string(), forked.at.to_string());
+        let what = fill(self.w.forked_from, &[("run", &run), ("n", &n)]);
+        let place = self.push("spoke", depth, id, what);
+        self.lines[place].line.href = format!("/runs/{run}");
+        for it in forked.before.iter().chain(&forked.after) {
+            match it {
+                Carried::Answered { calls, .. } => calls.iter().for_each(|call| {
+                    let said = format!("{} {}", call.tool, call.arguments);
+                    self.detail(place, self.w.trace_carried, &said, false);
+                }),
+                Carried::Ended { result, .. } => {
+                    self.detail(place, self.w.trace_result, &result.text, false);
+                }
+                Carried::Said { .. } => {}
+            }
+        }
+        self.instant(place, at);
+    }
+
     fn proposed(
         &mut self,
         it: &mut Followed,
@@ -312,6 +364,7 @@ impl Fold<'_> {
             self.lines[place].line.word = w.state_refused.to_owned();
         }
         it.calls.insert(call.id.clone(), place);
+        it.tools.insert(call.id.clone(), line(&call.tool));
     }
 
     fn push(&mut self, kind: &'static str, depth: usize, id: String, what: String) -> usize {
@@ -388,6 +441,14 @@ impl Fold<'_> {
             open.to = at;
         }
     }
+}
+
+/// That a question was given more time, and until when; `tool` is ready for a page, and so is this.
+pub fn extended(w: &'static Words, tool: &str, until: Timestamp) -> String {
+    let until =
+        format!("<time datetime=\"{until}\">{}</time>", until.strftime("%Y-%m-%d %H:%M UTC"));
+    let tool = format!("<span class=\"tool\">{tool}</span>");
+    fill(w.trace_extended, &[("t", &until), ("tool", &tool)])
 }
 
 fn known(status: &str) -> &'static str {
