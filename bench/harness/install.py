@@ -36,8 +36,8 @@ def restate_server():
     return os.path.join(cache(), "restate", "node_modules", folder, "bin", "restate-server")
 
 
-def everything(chancery):
-    """Whatever is missing. Answers with the path of our own binary."""
+def peers():
+    """Whatever they need that is missing."""
     for program in ("cargo", "node", "npm"):
         if not shutil.which(program):
             raise SystemExit(f"`{program}` is missing")
@@ -59,6 +59,10 @@ def everything(chancery):
     shutil.copytree(os.path.join(PEERS, "rust"), os.path.join(cache(), "rust"), dirs_exist_ok=True)
     _run(["cargo", "build", "--release", "--quiet"], cwd=os.path.join(cache(), "rust"), env={
         **os.environ, "CARGO_TARGET_DIR": os.path.join(cache(), "rust", "target")})
+
+
+def own(chancery):
+    """The path of our own binary, which is built unless it is named."""
     if chancery:
         return os.path.abspath(chancery)
     _run(["cargo", "build", "--release", "--quiet", "--bin", "chancery"], cwd=os.path.dirname(HERE))
