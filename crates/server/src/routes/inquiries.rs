@@ -46,8 +46,13 @@ pub async fn ask(
         return Err(bad_request(format!("`text` has at most {TEXT_MAX} characters")));
     }
     let row = visible(&app, &caller, &id).await?;
-    // Who may speak into the run may ask, and so may who decides for it.
+    // Who may speak into the run may ask, and so may a person who decides for it. A program that
+    // decides for others reads no more of their runs than what it is asked, and its agent would tell.
     if caller.run(&app, &row.run.to_string()).await.is_err() {
+        if !caller.is_person() {
+            let why = "a program asks only agents whose runs it may read: it is a person's to ask";
+            return Err(ApiError::Forbidden(why.to_owned()));
+        }
         caller.check_decides(&app, &row).await?;
     }
     check_askable(&app, &row).await?;

@@ -118,7 +118,9 @@ async fn who_may_decide_or_speak_may_ask_and_nobody_else(on: On) {
     ask(&ci, &asked[0], "x").await.problem(404, "not_found");
     let approves = json!({"kind": "service", "name": "gate", "approve": true});
     let approves = house.server.holder(approves).await;
-    for who in [&approves, &lin, &house.server.operator()] {
+    // It decides for others, and reads no more of their runs than what it is asked.
+    ask(&approves, &asked[0], "x").await.problem(403, "forbidden");
+    for who in [&lin, &house.server.operator()] {
         says(&house, "so");
         assert_eq!(ask(who, &asked[0], "x").await.status, 200);
     }
