@@ -19,7 +19,7 @@ COMMANDS = [
     ("Processes behind walls", "spawn"),
     ("The doors", "doors"),
     ("Memory, what is found", "memory --quality --data-set MEMORIES"),
-    ("Memory, how long it takes on SQLite", "memory --memories 1000000"),
+    ("Memory, how long it takes on SQLite", "memory"),
     ("Recorded attacks at the gate", "agentdojo TRACES"),
 ]
 

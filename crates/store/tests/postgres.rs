@@ -46,9 +46,10 @@ async fn under_load(store: Store, mut disturbances: usize, mut disturb: impl Asy
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..RUNS {
         let run = make(&store, created("x")).await;
+        // Now: appends are held while the database is away, reads are not.
+        let mut history = history(&store, run).await;
         let (store, made) = (store.clone(), made.clone());
         tasks.spawn(async move {
-            let mut history = history(&store, run).await;
             for n in 0..APPENDS {
                 history = history.record(spoke(n.to_string())).unwrap();
                 let change = history.change().unwrap();

@@ -1,5 +1,7 @@
 //! `bench authority`: what a ruling costs, alone and through the door.
 
+mod arguments;
+
 use std::collections::HashMap;
 use std::hint::black_box;
 use std::path::Path;
@@ -65,6 +67,9 @@ pub async fn run(global: &Global, args: &AuthorityArgs) -> anyhow::Result<Outcom
         let words = world.explanations(time);
         note(format!("{roles} x {tools}: with its reasons in words"), words, "ns", None)?;
     }
+    let rules = arguments::RULES.len();
+    let spoken = arguments::spoken(time)?;
+    note(format!("{rules} rules over a call's arguments"), spoken, "ns", None)?;
     let dir = std::env::temp_dir().join(format!("chancery-bench-{}", std::process::id()));
     let door = door(&dir, args.clients, time).await;
     std::fs::remove_dir_all(&dir)?;
