@@ -105,6 +105,14 @@ pub fn own_path(given: &str) -> &str {
     if ours { given } else { "/" }
 }
 
+/// Where a form leads when it is done: to the page that it was sent from, if it says so.
+pub fn back_or<'a>(given: &'a str, otherwise: &'a str) -> &'a str {
+    match own_path(given) {
+        "/" => otherwise,
+        path => path,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use axum::http::{HeaderName, HeaderValue};

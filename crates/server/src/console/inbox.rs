@@ -19,7 +19,7 @@ use serde_json::Value;
 use similar::TextDiff;
 
 use super::card::{self, Card, Row};
-use super::form::{Signed, own_path};
+use super::form::{Signed, back_or};
 use super::page::{Frame, Room, draw, draw_as};
 use super::visitor::Visitor;
 use super::words::Words;
@@ -214,10 +214,7 @@ pub async fn decide(
 ) -> Result<Response> {
     let row = permissions::visible(&app, &visitor.caller, &id).await?;
     check(&visitor, &form, &row.request.arguments_sha256, is_high(&row))?;
-    let back = match own_path(&form.back) {
-        "/" => format!("/inbox/{id}"),
-        path => path.to_owned(),
-    };
+    let back = back_or(&form.back, &format!("/inbox/{id}")).to_owned();
     let body = Body(as_asked(form)?);
     let Json(_) = permissions::decide(State(app), visitor.caller, Path(id), body).await?;
     Ok(Redirect::to(&back).into_response())

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use chancery_api::memory::{Memory, MemoryScope};
 use serde::Deserialize;
 
-use super::form::{Signed, own_path};
+use super::form::{Signed, back_or};
 use super::html::{line, shown};
 use super::page::{Frame, Room, draw};
 use super::visitor::Visitor;
@@ -134,9 +134,5 @@ pub async fn forget(
 ) -> Result<Response> {
     let none = Params(memories::OneParams::default());
     let Json(_) = memories::forget(State(app), visitor.caller, Path(id), none).await?;
-    let back = match own_path(&form.back) {
-        "/" => "/memory",
-        path => path,
-    };
-    Ok(Redirect::to(back).into_response())
+    Ok(Redirect::to(back_or(&form.back, "/memory")).into_response())
 }

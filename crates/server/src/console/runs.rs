@@ -14,7 +14,7 @@ use chancery_store::read::{RunFilter, RunRow};
 use serde::{Deserialize, Serialize};
 
 use super::forks::{self, Origin};
-use super::form::{Signed, own_path};
+use super::form::{Signed, back_or};
 use super::html::line;
 use super::page::{Frame, Room, draw};
 use super::trace::{self, Trace};
@@ -256,9 +256,5 @@ pub async fn act(
         }
         _ => return Err(ApiError::NoRoute),
     };
-    let back = match own_path(&form.back) {
-        "/" => format!("/runs/{id}"),
-        path => path.to_owned(),
-    };
-    Ok(Redirect::to(&back).into_response())
+    Ok(Redirect::to(back_or(&form.back, &format!("/runs/{id}"))).into_response())
 }

@@ -65,6 +65,7 @@ pub enum Said {
     },
     Note {
         id: String,
+        /// Ready for a page.
         text: String,
     },
 }

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use chancery_api::permission::Inquire;
 use serde::Deserialize;
 
-use crate::console::form::{Signed, own_path};
+use crate::console::form::{Signed, back_or};
 use crate::error::Result;
 use crate::extract::Body;
 use crate::router::App;
@@ -25,10 +25,7 @@ pub async fn ask(
     Path(id): Path<String>,
     Signed { visitor, form }: Signed<Wanted>,
 ) -> Result<Response> {
-    let back = match own_path(&form.back) {
-        "/" => format!("/inbox/{id}"),
-        path => path.to_owned(),
-    };
+    let back = back_or(&form.back, &format!("/inbox/{id}")).to_owned();
     let wanted = Body(Inquire { text: form.text });
     let Json(_) = inquiries::ask(State(app), visitor.caller, Path(id), wanted).await?;
     Ok(Redirect::to(&back).into_response())

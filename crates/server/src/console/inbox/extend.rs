@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use chancery_api::permission::Extend;
 use serde::Deserialize;
 
-use crate::console::form::{Signed, own_path};
+use crate::console::form::{Signed, back_or};
 use crate::error::Result;
 use crate::extract::Body;
 use crate::router::App;
@@ -23,10 +23,7 @@ pub async fn extend(
     Path(id): Path<String>,
     Signed { visitor, form }: Signed<Wanted>,
 ) -> Result<Response> {
-    let back = match own_path(&form.back) {
-        "/" => format!("/inbox/{id}"),
-        path => path.to_owned(),
-    };
+    let back = back_or(&form.back, &format!("/inbox/{id}")).to_owned();
     let longer = Body(Extend::default());
     let Json(_) = permissions::extend(State(app), visitor.caller, Path(id), longer).await?;
     Ok(Redirect::to(&back).into_response())
