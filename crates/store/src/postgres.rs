@@ -33,9 +33,11 @@ use crate::sql::Param;
 use crate::{OpenError, StoreError};
 
 /// Connections of one process. Flushers share commits, so that a few carry any number of runs.
-const CONNECTIONS: usize = 10;
+const CONNECTIONS: usize = 8;
 /// Flushers: one writes while the other collects.
 const FLUSHERS: usize = 2;
+/// The flushers and the auditor, a connection each.
+const WRITERS: usize = FLUSHERS + 1;
 /// How long a request waits for a database that is away before it fails.
 const OUTAGE_MAX: Duration = Duration::from_secs(30);
 /// How long a connection may take to be made, whatever its host says or does not say.
@@ -53,10 +55,18 @@ const MIGRATION_LOCK: i64 = 0x6368_616e_6365_7279;
 /// not keep the others from theirs.
 const SETTINGS: &str = "SET synchronous_commit = on; SET enable_seqscan = off; SET jit = off;
     SET application_name = 'chancery'; SET idle_in_transaction_session_timeout = '5s'";
+/// For those who write one statement after the other, the same few for ever. Left alone, PostgreSQL
+/// plans a statement with arrays anew each time, which takes twice as long as carrying it out. A plan
+/// that is made once must do for one row and for hundreds, in an empty table and in a large one: rows
+/// are looked up by the keys that the statement names, in their order, and put together by hashes.
+const WRITING: &str = "SET plan_cache_mode = force_generic_plan; SET enable_nestloop = off;
+    SET enable_mergejoin = off; SET enable_bitmapscan = off";
 
 #[derive(Debug)]
 pub(crate) struct Postgres {
     pool: Pool,
+    /// Those of the flushers and the auditor: what is read does not stand in their way either.
+    writers: Pool,
     /// One connection for the heartbeat alone: no request may stand in its way.
     pulse: Pool,
     flushers: Vec<mpsc::UnboundedSender<flush::Flush>>,
@@ -72,8 +82,9 @@ impl Postgres {
         let config: tokio_postgres::Config =
             url.parse().map_err(|it: tokio_postgres::Error| OpenError::Url(said(&it)))?;
         let hosts = Hosts::of(&config, tls()?);
-        let pulse = pool(&config, hosts.clone(), 1)?;
-        let pool = pool(&config, hosts.clone(), CONNECTIONS)?;
+        let pulse = pool(&config, hosts.clone(), 1, SETTINGS)?;
+        let writers = pool(&config, hosts.clone(), WRITERS, &format!("{SETTINGS}; {WRITING}"))?;
+        let pool = pool(&config, hosts.clone(), CONNECTIONS, SETTINGS)?;
         let mut checked = check(&pool).await;
         for _ in 1..hosts.count() {
             // One that takes the call and says nothing uses up the patience of a whole search.
@@ -89,19 +100,19 @@ impl Postgres {
         for _ in 0..FLUSHERS {
             let (sender, queue) = mpsc::unbounded_channel();
             tasks.push(
-                tokio::spawn(flush::flush_loop(pool.clone(), patience.clone(), queue))
+                tokio::spawn(flush::flush_loop(writers.clone(), patience.clone(), queue))
                     .abort_handle(),
             );
             flushers.push(sender);
         }
         let (auditor, queue) = mpsc::unbounded_channel();
-        tasks.push(tokio::spawn(audit::audit_loop(pool.clone(), queue)).abort_handle());
+        tasks.push(tokio::spawn(audit::audit_loop(writers.clone(), queue)).abort_handle());
         let news = Arc::new(wake::News::default());
         tasks.push(tokio::spawn(wake::tell(pool.clone(), news.clone())).abort_handle());
         tasks.push(tokio::spawn(wake::listen(hosts, bell)).abort_handle());
         let gone = Arc::new(sweep::Gone::default());
         tasks.push(tokio::spawn(sweep::sweep(pool.clone(), gone.clone())).abort_handle());
-        Ok(Postgres { gone, pool, pulse, flushers, auditor, patience, news, tasks })
+        Ok(Postgres { gone, pool, writers, pulse, flushers, auditor, patience, news, tasks })
     }
 
     pub(crate) async fn append(&self, change: Prepared) -> Result<Verdict, StoreError> {
@@ -183,6 +194,7 @@ impl Postgres {
             task.abort();
         }
         self.pool.close();
+        self.writers.close();
         self.pulse.close();
     }
 }
@@ -226,7 +238,13 @@ fn tls() -> Result<MakeRustlsConnect, OpenError> {
     Ok(MakeRustlsConnect::new(config))
 }
 
-fn pool(config: &tokio_postgres::Config, hosts: Hosts, size: usize) -> Result<Pool, OpenError> {
+fn pool(
+    config: &tokio_postgres::Config,
+    hosts: Hosts,
+    size: usize,
+    settings: &str,
+) -> Result<Pool, OpenError> {
+    let settings: Arc<str> = settings.into();
     let manager = Manager::from_connect(
         config.clone(),
         hosts,
@@ -237,9 +255,10 @@ fn pool(config: &tokio_postgres::Config, hosts: Hosts, size: usize) -> Result<Po
         .runtime(deadpool_postgres::Runtime::Tokio1)
         .create_timeout(Some(GREETING_MAX))
         .wait_timeout(Some(OUTAGE_MAX))
-        .post_create(Hook::async_fn(|client, _| {
+        .post_create(Hook::async_fn(move |client, _| {
+            let settings = settings.clone();
             Box::pin(
-                async move { client.batch_execute(SETTINGS).await.map_err(HookError::Backend) },
+                async move { client.batch_execute(&settings).await.map_err(HookError::Backend) },
             )
         }))
         .build()

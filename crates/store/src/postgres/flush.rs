@@ -205,13 +205,14 @@ pub(super) async fn orphan(
     Ok(())
 }
 
-/// Heads and events: all that a step in the middle of a run touches.
+/// Heads and events: all that a step in the middle of a run touches. Planned once (see `WRITING`), so
+/// each table names the keys that are looked for: however it was planned, it is found by them.
 const STEP: &str = "WITH head AS (
     UPDATE heads h SET seq = i.next, input_tokens = h.input_tokens + i.tokens_in,
       output_tokens = h.output_tokens + i.tokens_out
     FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
       AS i(run_id, expected, next, attempt, tokens_in, tokens_out)
-    WHERE h.run_id = i.run_id AND h.seq = i.expected AND (i.attempt = 0 OR h.attempt = i.attempt)
+    WHERE h.run_id = ANY($1) AND h.run_id = i.run_id AND h.seq = i.expected AND (i.attempt = 0 OR h.attempt = i.attempt)
     RETURNING h.run_id
   ), line AS (
     INSERT INTO events (run_id, seq, at, kind, body)
@@ -226,7 +227,7 @@ const MOVES: &str = ", moved AS (
       started_at = COALESCE(r.started_at, m.started_at), ended_at = m.ended_at
     FROM unnest($12::uuid[], $13::text[], $14::text[], $15::text[], $16::text[], $17::bigint[], $18::bigint[])
       AS m(run_id, status, waiting_for, output, error, started_at, ended_at) JOIN head USING (run_id)
-    WHERE r.id = m.run_id
+    WHERE r.id = ANY($12) AND r.id = m.run_id
     RETURNING r.id, r.status, r.group_id
   ), deposited AS (
     INSERT INTO deposits (run_id)
@@ -235,14 +236,14 @@ const MOVES: &str = ", moved AS (
     INSERT INTO queue (run_id) SELECT q.run_id FROM unnest($19::uuid[]) AS q(run_id) JOIN head USING (run_id)
     ON CONFLICT DO NOTHING
   ), gone AS (
-    DELETE FROM queue WHERE run_id IN (SELECT q.run_id FROM unnest($20::uuid[]) AS q(run_id) JOIN head USING (run_id))
+    DELETE FROM queue WHERE run_id = ANY($20::uuid[]) AND run_id IN (SELECT run_id FROM head)
   ), timed AS (
     INSERT INTO timers (run_id, due_at, wait_key)
     SELECT t.run_id, t.due_at, t.wait_key
     FROM unnest($21::uuid[], $22::bigint[], $23::text[]) AS t(run_id, due_at, wait_key) JOIN head USING (run_id)
     ON CONFLICT (run_id) DO UPDATE SET due_at = excluded.due_at, wait_key = excluded.wait_key
   ), untimed AS (
-    DELETE FROM timers WHERE run_id IN (SELECT t.run_id FROM unnest($24::uuid[]) AS t(run_id) JOIN head USING (run_id))
+    DELETE FROM timers WHERE run_id = ANY($24::uuid[]) AND run_id IN (SELECT run_id FROM head)
   ), told AS (
     INSERT INTO outbox (subscriber, run_id, seq, topic, at)
     SELECT o.subscriber, o.run_id, o.seq, o.topic, o.at

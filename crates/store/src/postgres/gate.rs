@@ -19,13 +19,13 @@ pub(super) const GATE: &str = ", asked AS (
       comment = d.comment, decided_arguments = d.arguments
     FROM unnest($41::uuid[], $42::uuid[], $43::text[], $44::bigint[], $45::text[], $46::text[], $47::text[])
       AS d(id, run_id, status, at, decided_by, comment, arguments) JOIN head USING (run_id)
-    WHERE p.id = d.id
+    WHERE p.id = ANY($41) AND p.id = d.id
   ), prolonged AS (
     UPDATE permissions p SET escalated_at = coalesce(x.at, p.escalated_at),
       expires_at = x.expires_at
     FROM unnest($48::uuid[], $49::uuid[], $50::bigint[], $51::bigint[])
       AS x(id, run_id, at, expires_at) JOIN head USING (run_id)
-    WHERE p.id = x.id
+    WHERE p.id = ANY($48) AND p.id = x.id
   ), made AS (
     INSERT INTO standing_rules (id, user_id, agent_id, run_id, scope, tool, signature,
       permission_id, made_by, made_at, expires_at)
@@ -38,7 +38,7 @@ pub(super) const GATE: &str = ", asked AS (
   ), dropped AS (
     UPDATE permissions p SET status = 'cancelled', decided_at = c.at
     FROM unnest($63::uuid[], $64::bigint[]) AS c(run_id, at) JOIN head USING (run_id)
-    WHERE p.run_id = c.run_id AND p.status = 'pending'
+    WHERE p.run_id = ANY($63) AND p.run_id = c.run_id AND p.status = 'pending'
   )";
 
 /// The columns of `GATE`, a vector each.
