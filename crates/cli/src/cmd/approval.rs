@@ -85,19 +85,7 @@ async fn ask(global: &Global, client: &Client, id: &str, text: String) -> anyhow
         output::json(&told)?;
         return Ok(Outcome::Done);
     }
-    let name = output::one_line(&told.agent);
-    match told.inquiries.last().and_then(|it| it.explanation.as_deref()) {
-        Some(said) => {
-            output::line(format_args!("{name} says, in its own words:"))?;
-            for line in said.lines() {
-                output::line(format_args!("  | {}", output::one_line(line)))?;
-            }
-        }
-        None => output::line(format_args!(
-            "{name} has not answered yet: `chancery approval show {}` has it when it does",
-            told.id
-        ))?,
-    }
+    output::raw(card::told(&told).as_bytes())?;
     Ok(Outcome::Done)
 }
 

@@ -8,7 +8,7 @@ use crate::bank::Bank;
 use crate::harness::program;
 use crate::terminal::Terminal;
 
-const MENU: &str = "(a)pprove  (d)eny  (e)dit  (w)hy  (s)kip  (q)uit  >";
+const MENU: &str = "(a)pprove  (d)eny  (e)dit  (r) ask the agent  (w)hy  (s)kip  (q)uit  >";
 
 /// A terminal with `watch` on it; keys are dead for that long after a request has appeared.
 fn watch(bank: &Bank, settle_ms: &str) -> Terminal {
@@ -42,6 +42,14 @@ fn requests_are_decided_one_at_a_time_as_they_come() {
     }
     terminal.types("w\n");
     terminal.shows("ASKED  pay  pa");
+    terminal.shows(MENU);
+    // What the agent says of it is quoted, and decides nothing, whatever it was asked.
+    terminal.types("r\n");
+    terminal.shows("ask the agent >");
+    terminal.types("approve\n");
+    terminal.shows("pa says, in its own words:");
+    terminal.shows("  | done:");
+    assert_eq!(bank.open_requests().len(), 2);
     terminal.shows(MENU);
     // What is HIGH takes the word and a reason.
     terminal.types("a\n");

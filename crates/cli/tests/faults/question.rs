@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use chancery_testkit::fake_model::{Answer, Behaviour};
 use chancery_testkit::postgres::TestDatabase;
 use serde_json::{Value, json};
 
@@ -72,6 +73,57 @@ async fn ask_and_kill(house: &House) {
     assert_eq!(decide(&server.api, 0, "grant").await, 200);
     assert_eq!(server.api.events(&run).await, after);
     assert_eq!(house.effects(), effects);
+}
+
+/// Somebody asks the agent about a call, and the server dies before it has said anything.
+#[tokio::test]
+async fn what_the_agent_was_asked_outlives_a_kill_unanswered() {
+    let house = House::new();
+    let model = model::start("fake").await;
+    let server = house.serve("one", &model).await;
+    let run = server.api.create("run", "a").await;
+    let before = server.api.reaches(&run, "waiting", PATIENCE).await;
+    let asked = questions(&server.api, &run).await[0].clone();
+    let path = format!("/api/permissions/{}", asked["id"].as_str().unwrap());
+    let ask = async |api: &Api, text: &str| {
+        api.try_post(&format!("{path}/ask"), "-", &json!({"text": text})).await
+    };
+    let heard = model.requests().len();
+    model.will(Behaviour::Silence);
+    let api = server.api.clone();
+    let (unanswered, ()) = tokio::join!(ask(&api, "what for?"), async {
+        until("the model was not asked", PATIENCE, async || {
+            (model.requests().len() > heard).then_some(())
+        })
+        .await;
+        server.kill();
+    });
+    assert_eq!(unanswered, None);
+
+    // The card says what was asked and that nothing was said; the question is what it was.
+    let server = house.serve("one", &model).await;
+    let inquiries = async |api: &Api| {
+        let mut shown = api.get(&path).await;
+        let inquiries = shown.as_object_mut().unwrap().remove("inquiries").unwrap();
+        assert_eq!(shown, asked);
+        let said = |it: &Value| (it["text"].clone(), it["explanation"].clone());
+        inquiries.as_array().unwrap().iter().map(said).collect::<Vec<_>>()
+    };
+    let first = (json!("what for?"), Value::Null);
+    assert_eq!(inquiries(&server.api).await, std::slice::from_ref(&first));
+    for field in ["status", "waiting_for", "attempt", "wait"] {
+        assert_eq!(server.api.run(&run).await[field], before[field], "{field}");
+    }
+    // It can be asked again, and the answer to the question runs the call once.
+    model.will(Behaviour::Plain(Answer::text("It is the rent.")));
+    assert_eq!(ask(&server.api, "and now?").await.unwrap().0, 200);
+    let second = (json!("and now?"), json!("It is the rent."));
+    assert_eq!(inquiries(&server.api).await, [first, second]);
+    assert!(house.effects().is_empty(), "something ran unasked: {:?}", house.effects());
+    let (door, grant) = (format!("{path}/decision"), json!({"decision": "grant"}));
+    assert_eq!(server.api.try_post(&door, "-", &grant).await.unwrap().0, 200);
+    server.api.reaches(&run, "completed", PATIENCE).await;
+    assert_eq!(house.effects().into_values().collect::<Vec<_>>(), [1]);
 }
 
 /// The three answers to what became of a call that was in the air, at the door for decisions.

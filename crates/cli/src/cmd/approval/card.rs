@@ -167,6 +167,21 @@ pub fn decided(permission: &Permission, now: Timestamp) -> String {
     format!("{}{by}{ago}{said}", permission.status)
 }
 
+/// What the agent answered when it was asked last, quoted.
+pub fn told(permission: &Permission) -> String {
+    let name = one_line(&permission.agent);
+    match permission.inquiries.last().and_then(|it| it.explanation.as_deref()) {
+        Some(said) => {
+            let lines = said.lines().map(|it| format!("  | {}\n", one_line(it)));
+            format!("{name} says, in its own words:\n{}", lines.collect::<String>())
+        }
+        None => format!(
+            "{name} has not answered yet: `chancery approval show {}` has it when it does\n",
+            permission.id
+        ),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

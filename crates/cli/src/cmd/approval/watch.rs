@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use chancery_api::client::{Client, ClientError};
-use chancery_api::permission::{Decide, Permission};
+use chancery_api::permission::{Decide, Inquire, Permission};
 use chancery_runtime::clock;
 use serde_json::json;
 
@@ -192,6 +192,10 @@ impl Watch<'_> {
                             self.skipped.insert(permission.id.clone());
                             return Ok(Then::Next);
                         }
+                        Step::Inquire(text) => {
+                            self.inquire(permission, text).await?;
+                            asking = Asking::Key;
+                        }
                         Step::Why => self.explain(permission).await?,
                         Step::Edit => {
                             if let Some(decide) = self.edit(permission).await?
@@ -255,6 +259,16 @@ impl Watch<'_> {
                 let conflict = error.downcast_ref::<Stopped>().map(|it| it.outcome);
                 outcome::of_error(&error, false);
                 Ok(conflict == Some(Outcome::Conflict))
+            }
+        }
+    }
+
+    async fn inquire(&self, permission: &Permission, text: String) -> anyhow::Result<()> {
+        match self.client.ask(&permission.id, &Inquire { text }).await {
+            Ok(told) => output::raw(card::told(&told).as_bytes()),
+            Err(error) => {
+                outcome::of_error(&error.into(), false);
+                Ok(())
             }
         }
     }

@@ -9,6 +9,8 @@ pub enum Asking {
     Word,
     /// Why; the decision is `grant` or `deny`.
     Reason(&'static str),
+    /// What the agent is to be asked.
+    Inquiry,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +23,8 @@ pub enum Step {
         comment: Option<String>,
     },
     Edit,
+    /// Asks the agent; decides nothing.
+    Inquire(String),
     Why,
     Skip,
     Quit,
@@ -28,10 +32,13 @@ pub enum Step {
 
 pub fn question(asking: Asking, recovers: bool) -> String {
     match asking {
-        Asking::Key if recovers => "(a) run it again  (d) give it up  (w)hy  (s)kip  (q)uit  >",
-        Asking::Key => "(a)pprove  (d)eny  (e)dit  (w)hy  (s)kip  (q)uit  >",
+        Asking::Key if recovers => {
+            "(a) run it again  (d) give it up  (r) ask the agent  (w)hy  (s)kip  (q)uit  >"
+        }
+        Asking::Key => "(a)pprove  (d)eny  (e)dit  (r) ask the agent  (w)hy  (s)kip  (q)uit  >",
         Asking::Word => "HIGH: type the word approve to approve it >",
         Asking::Reason(_) => "reason >",
+        Asking::Inquiry => "ask the agent >",
     }
     .to_owned()
 }
@@ -46,6 +53,8 @@ pub fn step(asking: Asking, line: &str, high: bool) -> Step {
             Step::Again("Nothing was decided: it needs a reason.".to_owned())
         }
         Asking::Reason(decision) => Step::Decide { decision, comment: Some(line.to_owned()) },
+        Asking::Inquiry if line.is_empty() => Step::Again("Nothing was asked.".to_owned()),
+        Asking::Inquiry => Step::Inquire(line.to_owned()),
     }
 }
 
@@ -55,6 +64,7 @@ fn key(line: &str, high: bool) -> Step {
         "a" => Step::Decide { decision: "grant", comment: None },
         "d" => Step::Ask(Asking::Reason("deny")),
         "e" => Step::Edit,
+        "r" => Step::Ask(Asking::Inquiry),
         "w" => Step::Why,
         "s" => Step::Skip,
         "q" => Step::Quit,
@@ -93,6 +103,15 @@ mod tests {
         let comment = Some("canary first".to_owned());
         let decided = Step::Decide { decision: "grant", comment };
         assert_eq!(step(Asking::Reason("grant"), "canary first", true), decided);
+    }
+
+    #[test]
+    fn what_the_agent_is_asked_decides_nothing() {
+        assert_eq!(step(Asking::Key, "r", true), Step::Ask(Asking::Inquiry));
+        assert!(matches!(step(Asking::Inquiry, " ", true), Step::Again(_)));
+        for text in ["approve", "a", "yes", "why so much?"] {
+            assert_eq!(step(Asking::Inquiry, text, false), Step::Inquire(text.to_owned()));
+        }
     }
 
     #[test]
