@@ -1,5 +1,5 @@
 //! The engine as a library: workers with one agent that may do everything, a model of the load's
-//! own, and two tools that cost nothing, so that what is measured is the record and the runner.
+//! own, and three tools that cost nothing, so that what is measured is the record and the runner.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,6 +22,8 @@ use serde_json::{Value, json};
 pub const BENCH: &str = "bench";
 /// The tool that answers at once.
 const STEP: &str = "step";
+/// The same, which may be called several times at once.
+const LOOK: &str = "look";
 /// The tool that waits for the signal `key`.
 const WAIT: &str = "wait";
 
@@ -33,7 +35,7 @@ pub async fn start(
     concurrency: usize,
 ) -> anyhow::Result<Workers> {
     let mut tools = Tools::default();
-    for (name, effect) in [(STEP, Effect::Outside), (WAIT, Effect::Log)] {
+    for (name, effect) in [(STEP, Effect::Outside), (LOOK, Effect::Outside), (WAIT, Effect::Log)] {
         tools.register(Arc::new(Cheap { spec: spec(name, effect), answer_bytes }))?;
     }
     let agents = [(AgentId::from(BENCH), Agent::of(BENCH))];
@@ -53,6 +55,11 @@ pub async fn start(
 /// A model's call of the tool that answers at once, the `n`-th of its run.
 pub fn step(argument: &str, n: usize) -> RawCall {
     call(STEP, &json!({ "q": argument }), n)
+}
+
+/// The same of the one that may be called several times at once.
+pub fn look(argument: &str, n: usize) -> RawCall {
+    call(LOOK, &json!({ "q": argument }), n)
 }
 
 /// A model's call of the tool that waits.
@@ -79,7 +86,7 @@ fn spec(name: &str, effect: Effect) -> ToolSpec {
         capabilities: vec![],
         effect,
         idempotent: false,
-        supports_parallel: false,
+        supports_parallel: name == LOOK,
     }
 }
 

@@ -26,6 +26,8 @@ const ANSWER: usize = 80;
 pub struct Shape {
     pub steps: usize,
     pub calls_per_message: usize,
+    /// The calls of a message may overlap, as those that only read do: they begin and end together.
+    pub at_once: bool,
     /// Waits for a signal first, named as the run's input.
     pub waits: bool,
     /// How long the model takes to answer.
@@ -35,7 +37,8 @@ pub struct Shape {
 impl Shape {
     /// Runs of so many steps, with a model that answers at once.
     pub const fn of(steps: usize, calls_per_message: usize) -> Shape {
-        Shape { steps, calls_per_message, waits: false, thinks: Duration::ZERO }
+        let thinks = Duration::ZERO;
+        Shape { steps, calls_per_message, at_once: false, waits: false, thinks }
     }
 
     /// A run that waits for a signal, and makes one step after it.
@@ -180,7 +183,7 @@ struct CheapModel {
 impl Model for CheapModel {
     async fn generate(&self, request: Request<'_>) -> Result<Reply, ModelError> {
         let asked = Instant::now();
-        let Shape { steps, calls_per_message, waits, thinks } = self.shape;
+        let Shape { steps, calls_per_message, at_once, waits, thinks } = self.shape;
         if !thinks.is_zero() {
             tokio::time::sleep(thinks).await;
         }
@@ -210,7 +213,8 @@ impl Model for CheapModel {
             self.finished.add_permits(1);
             Vec::new()
         } else {
-            (0..calls_per_message).map(|n| engine::step(ARGUMENT, done + n)).collect()
+            let call = if at_once { engine::look } else { engine::step };
+            (0..calls_per_message).map(|n| call(ARGUMENT, done + n)).collect()
         };
         let usage = Usage { input_tokens: 100, output_tokens: 10 };
         Ok(Reply { text: String::new(), calls, usage, model: BENCH.to_owned() })

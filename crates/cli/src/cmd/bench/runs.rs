@@ -56,8 +56,8 @@ impl Bench {
     async fn all(&mut self, args: &RunsArgs, database: Option<&str>) -> anyhow::Result<()> {
         let name = if database.is_some() { "postgres" } else { "sqlite" };
         let (single, group) = self.raw_limits(args, database, name).await?;
-        for calls_per_message in [5, 1] {
-            let shape = Shape::of(STEPS, calls_per_message);
+        let five = Shape::of(STEPS, 5);
+        for shape in [five, Shape { at_once: true, ..five }, Shape::of(STEPS, 1)] {
             for (clients, limit) in [(1, single.per_second), (64, group.per_second)] {
                 self.steps(args, database, name, shape, clients, limit).await?;
             }
@@ -115,7 +115,8 @@ impl Bench {
             (process::processor_time() - used).as_secs_f64() / began.elapsed().as_secs_f64() / rate;
         load.stop().await;
         let calls = shape.calls_per_message;
-        let what = format!("{name}: steps, {clients} runs, {calls} calls a message");
+        let how = if shape.at_once { "at once" } else { "a message" };
+        let what = format!("{name}: steps, {clients} runs, {calls} calls {how}");
         self.note(what, rate, "/s", Some(rate / limit))?;
         if calls == 1 {
             // A run of theirs is five questions to a model and five calls, each a step.
