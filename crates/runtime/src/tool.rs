@@ -33,6 +33,7 @@ mod shelf;
 
 mod duration;
 pub(crate) mod process;
+mod spec;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, Weak};
@@ -44,10 +45,11 @@ use chancery_domain::contract::Warrant;
 use chancery_domain::event::{Call, CallResult, Created, Member, RequestKind};
 use chancery_domain::id::{RunId, WaitKey};
 use chancery_domain::org::{Org, Role};
-use chancery_domain::policy::{Access, Fitness, Reason, Risk};
+use chancery_domain::policy::{Access, Fitness, Reason};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+pub use self::spec::{Effect, ToolSpec};
 use crate::digest;
 use crate::model::ToolOffer;
 
@@ -75,22 +77,6 @@ pub trait Tool: Send + Sync + std::fmt::Debug {
     async fn describe(&self, _: &Call) -> Description {
         Description::default()
     }
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct ToolSpec {
-    pub name: String,
-    pub description: String,
-    /// JSON Schema of the arguments.
-    pub parameters: Value,
-    pub risk: Risk,
-    /// Labels of the power that it exercises.
-    pub capabilities: Vec<String>,
-    pub effect: Effect,
-    /// May be run again with the same key when its outcome is unknown.
-    pub idempotent: bool,
-    /// May overlap with its neighbours in a batch that say the same.
-    pub supports_parallel: bool,
 }
 
 /// A call as a person is to see it.
@@ -134,18 +120,6 @@ impl Touched {
             Touched::Branch(branch) => caller.role.rule_on_branch(branch, caller.warrant),
         }
     }
-}
-
-/// Where a tool's effect is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
-    /// In the world: its start is durable before it runs.
-    Outside,
-    /// In the log alone: start and effect are one append, so its outcome is never unknown.
-    Log,
-    /// In another run: start, child and wait are one append. Neighbours of this kind in a batch
-    /// are at work side by side.
-    Child,
 }
 
 /// What a tool is told beside the arguments.
@@ -420,6 +394,7 @@ pub(crate) mod testing {
 
 #[cfg(test)]
 mod tests {
+    use chancery_domain::policy::Risk;
     use serde_json::json;
 
     use super::testing::context;

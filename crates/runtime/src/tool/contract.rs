@@ -23,7 +23,8 @@ use serde_json::{Value, json};
 
 use super::files::Workspace;
 use super::mail::{post, priority, unavailable};
-use super::{CallContext, Done, Effect, Tool, ToolSpec};
+use super::spec::{object, spec};
+use super::{CallContext, Done, Tool, ToolSpec};
 use crate::clock;
 use crate::mailroom::Mailroom;
 
@@ -50,7 +51,7 @@ pub struct ContractTool {
 }
 
 pub fn specs() -> impl Iterator<Item = ToolSpec> {
-    ALL.into_iter().map(spec)
+    ALL.into_iter().map(spec_of)
 }
 
 pub fn tools(
@@ -59,14 +60,14 @@ pub fn tools(
     changed: impl Fn(ToolSpec) -> ToolSpec,
 ) -> impl Iterator<Item = ContractTool> {
     ALL.into_iter().map(move |what| ContractTool {
-        spec: changed(spec(what)),
+        spec: changed(spec_of(what)),
         mailroom: mailroom.clone(),
         workspace: workspace.clone(),
         what,
     })
 }
 
-fn spec(what: What) -> ToolSpec {
+fn spec_of(what: What) -> ToolSpec {
     let title = json!({"type": "string", "minLength": 1, "maxLength": SUBJECT_MAX});
     let body = json!({"type": "string", "maxLength": BODY_MAX});
     let name = json!({"type": "string", "minLength": 1, "maxLength": 256});
@@ -95,7 +96,7 @@ fn spec(what: What) -> ToolSpec {
             "Hands work to one of your direct reports as a contract: one outcome, a priority, a \
              deadline.",
             terms,
-            json!(["to", "title", "body"]),
+            &["to", "title", "body"][..],
             Risk::Medium,
         ),
         What::Create => (
@@ -103,7 +104,7 @@ fn spec(what: What) -> ToolSpec {
             "Hands work to one of your own workers as a contract. `workspace_scope` is what they \
              may reach in the workspace, `assigned_branch` the one branch that they may push to.",
             terms,
-            json!(["to", "title", "body"]),
+            &["to", "title", "body"][..],
             Risk::Medium,
         ),
         What::Read => (
@@ -111,7 +112,7 @@ fn spec(what: What) -> ToolSpec {
             "Reads a contract that you hold or gave, and takes up one that was given to you: from \
              then on what it opens is open to you. Without an id, lists yours.",
             json!({"id": contract}),
-            json!([]),
+            &[][..],
             Risk::Low,
         ),
         What::SubmitReport => (
@@ -124,7 +125,7 @@ fn spec(what: What) -> ToolSpec {
                 "body": body,
                 "outcome": {"enum": ["completed", "progress", "blocked"]},
             }),
-            json!(["title", "body"]),
+            &["title", "body"][..],
             Risk::Low,
         ),
         What::WriteVerdict => (
@@ -136,25 +137,11 @@ fn spec(what: What) -> ToolSpec {
                 "summary": {"type": "string", "minLength": 1, "maxLength": 4000},
                 "findings": {"type": "array", "maxItems": 100, "items": {"type": "string"}},
             }),
-            json!(["contract_ref", "verdict", "summary"]),
+            &["contract_ref", "verdict", "summary"][..],
             Risk::Low,
         ),
     };
-    ToolSpec {
-        name: tool.to_owned(),
-        description: description.to_owned(),
-        parameters: json!({
-            "type": "object",
-            "properties": properties,
-            "required": required,
-            "additionalProperties": false,
-        }),
-        risk,
-        capabilities: vec![],
-        effect: Effect::Outside,
-        idempotent: true,
-        supports_parallel: false,
-    }
+    spec(tool, risk, description, object(properties, required))
 }
 
 #[async_trait]

@@ -6,14 +6,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use chancery_domain::batch::Permit;
 use chancery_domain::event::{Call, CallResult};
-use chancery_domain::policy::Risk;
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::files::{FileError, Reach, Workspace};
 use super::{
-    CallContext, Caller, Done, Effect, Tool, ToolSpec, Touched, backlog, ci, code, document,
-    equipment, logs, reports,
+    CallContext, Caller, Done, Tool, ToolSpec, Touched, backlog, ci, code, document, equipment,
+    logs, reports,
 };
 use crate::clock;
 
@@ -62,30 +61,6 @@ pub fn tools(
         spec: changed((work.spec)()),
         work,
         workspace: workspace.clone(),
-    })
-}
-
-/// The spec of a tool whose effect is in files that another call finds as they are.
-pub(super) fn spec(name: &str, risk: Risk, description: &str, parameters: Value) -> ToolSpec {
-    ToolSpec {
-        name: name.to_owned(),
-        description: description.to_owned(),
-        parameters,
-        risk,
-        capabilities: vec![],
-        effect: Effect::Outside,
-        idempotent: true,
-        supports_parallel: false,
-    }
-}
-
-/// A schema that takes these properties and no others.
-pub(super) fn object(properties: Value, required: &[&str]) -> Value {
-    json!({
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": false,
     })
 }
 

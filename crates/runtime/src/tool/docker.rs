@@ -19,10 +19,11 @@ use chancery_store::Store;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::desk::{object, spec, wrong};
+use super::desk::wrong;
 use super::files::{Reach, Workspace, is_protected, text};
 use super::process::{self, Behind, Ended, How, Program};
 use super::settings::DockerSettings;
+use super::spec::{object, spec};
 use super::{CallContext, Caller, Done, Tool, ToolSpec, Touched};
 use crate::clock;
 

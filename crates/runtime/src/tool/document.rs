@@ -5,9 +5,10 @@ use chancery_domain::org::Role;
 use chancery_domain::policy::{Access, Risk, scope_components};
 use serde_json::{Value, json};
 
-use super::desk::{Answer, Desk, TEXT_MAX, Work, object, spec};
+use super::desk::{Answer, Desk, TEXT_MAX, Work};
 use super::files::{FileError, text};
 use super::shelf::{Document, Shelf, slug};
+use super::spec::{object, spec};
 use super::{ToolSpec, Touched};
 
 pub(super) const WORKS: &[Work] = &[

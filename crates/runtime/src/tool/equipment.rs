@@ -5,9 +5,10 @@ use chancery_domain::event::CallResult;
 use chancery_domain::policy::{Access, Risk};
 use serde_json::{Value, json};
 
-use super::desk::{Answer, Desk, TEXT_MAX, Work, object, spec, wrong};
+use super::desk::{Answer, Desk, TEXT_MAX, Work, wrong};
 use super::files::{FileError, text};
 use super::shelf::{Document, Shelf};
+use super::spec::{object, spec};
 use super::{ToolSpec, Touched};
 
 pub(super) const WORK: Work = Work { spec: manage_spec, touches, carry_out: manage };

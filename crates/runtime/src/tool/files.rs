@@ -18,7 +18,8 @@ use chancery_domain::policy::{Access, Risk};
 use chancery_domain::text::visible_line;
 use serde_json::{Map, Value, json};
 
-use super::{CallContext, Caller, Description, Done, Effect, Tool, ToolSpec, Touched};
+use super::spec::{object, spec};
+use super::{CallContext, Caller, Description, Done, Tool, ToolSpec, Touched};
 
 pub(super) use protected::is_protected;
 pub(crate) use protected::protected;
@@ -44,24 +45,16 @@ impl ReadFile {
     pub const NAME: &str = "read_file";
 
     pub fn spec() -> ToolSpec {
+        let description =
+            &format!("Reads a UTF-8 text file of the workspace, at most {FILE_BYTES_MAX} bytes.");
+        let properties = json!({
+            "path": {"type": "string", "description": "Relative to the workspace"},
+        });
+        let parameters = object(properties, &["path"]);
         ToolSpec {
-            name: Self::NAME.to_owned(),
-            description: format!(
-                "Reads a UTF-8 text file of the workspace, at most {FILE_BYTES_MAX} bytes."
-            ),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "path": {"type": "string", "description": "Relative to the workspace"},
-                },
-                "required": ["path"],
-                "additionalProperties": false,
-            }),
-            risk: Risk::Low,
             capabilities: vec!["read_files".to_owned()],
-            effect: Effect::Outside,
-            idempotent: true,
             supports_parallel: true,
+            ..spec(Self::NAME, Risk::Low, description, parameters)
         }
     }
 
@@ -74,27 +67,19 @@ impl WriteFile {
     pub const NAME: &str = "write_file";
 
     pub fn spec() -> ToolSpec {
-        ToolSpec {
-            name: Self::NAME.to_owned(),
-            description: format!(
-                "Writes a whole UTF-8 text file of the workspace, at most {FILE_BYTES_MAX} bytes. \
+        let description = &format!(
+            "Writes a whole UTF-8 text file of the workspace, at most {FILE_BYTES_MAX} bytes. \
                  Makes the directories that are missing, and replaces a file that is there."
-            ),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "path": {"type": "string", "description": "Relative to the workspace"},
-                    "content": {"type": "string"},
-                },
-                "required": ["path", "content"],
-                "additionalProperties": false,
-            }),
-            risk: Risk::Medium,
+        );
+        let properties = json!({
+            "path": {"type": "string", "description": "Relative to the workspace"},
+            "content": {"type": "string"},
+        });
+        let parameters = object(properties, &["path", "content"]);
+        // The same content twice is the same file.
+        ToolSpec {
             capabilities: vec!["write_files".to_owned()],
-            effect: Effect::Outside,
-            // The same content twice is the same file.
-            idempotent: true,
-            supports_parallel: false,
+            ..spec(Self::NAME, Risk::Medium, description, parameters)
         }
     }
 

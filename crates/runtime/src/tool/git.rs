@@ -18,8 +18,9 @@ use chancery_domain::org::Role;
 use chancery_domain::policy::{Access, Risk, is_branch_name};
 use serde_json::{Value, json};
 
-use super::desk::{object, spec, wrong};
+use super::desk::wrong;
 use super::files::{Reach, Workspace, text};
+use super::spec::{object, spec};
 use super::{CallContext, Caller, Done, Tool, ToolSpec, Touched};
 
 pub use repository::{Git, GitError, Remote};

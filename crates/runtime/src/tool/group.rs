@@ -12,6 +12,7 @@ use chancery_domain::policy::{Bounds, Risk};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::spec::{object, spec};
 use super::{CallContext, Done, Effect, Tool, ToolSpec};
 
 /// The longest goal or context, in characters: what is longer belongs in a file.
@@ -51,49 +52,41 @@ impl EscalateToGroup {
 
     pub fn spec() -> ToolSpec {
         let tools = json!({"type": "array", "items": {"type": "string"}, "maxItems": 1000});
-        ToolSpec {
-            name: Self::NAME.to_owned(),
-            description: "Escalate a complex task to a specialized group of agents. Use this when \
-                          the task requires expertise or capabilities beyond your own."
-                .to_owned(),
-            parameters: json!({
+        let description = "Escalate a complex task to a specialized group of agents. Use this when \
+                          the task requires expertise or capabilities beyond your own.";
+        let properties = json!({
+            "group_id": {
+                "type": "string",
+                "minLength": 1,
+                "description": "The ID of the group to escalate to (e.g., grp_abc123). If \
+                                not provided, a suitable group will be selected \
+                                automatically.",
+            },
+            "goal": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": TEXT_MAX,
+                "description": "Clear description of what the group should accomplish",
+            },
+            "context": {
+                "type": "string",
+                "maxLength": TEXT_MAX,
+                "description": "Relevant context from the current conversation that the \
+                                group needs to know",
+            },
+            "delegated_permissions": {
                 "type": "object",
-                "properties": {
-                    "group_id": {
-                        "type": "string",
-                        "minLength": 1,
-                        "description": "The ID of the group to escalate to (e.g., grp_abc123). If \
-                                        not provided, a suitable group will be selected \
-                                        automatically.",
-                    },
-                    "goal": {
-                        "type": "string",
-                        "minLength": 1,
-                        "maxLength": TEXT_MAX,
-                        "description": "Clear description of what the group should accomplish",
-                    },
-                    "context": {
-                        "type": "string",
-                        "maxLength": TEXT_MAX,
-                        "description": "Relevant context from the current conversation that the \
-                                        group needs to know",
-                    },
-                    "delegated_permissions": {
-                        "type": "object",
-                        "properties": {"allowed_tools": tools, "denied_tools": tools},
-                        "additionalProperties": false,
-                        "description": "What the group may call at most; never more than you may \
-                                        pass on",
-                    },
-                },
-                "required": ["goal"],
+                "properties": {"allowed_tools": tools, "denied_tools": tools},
                 "additionalProperties": false,
-            }),
-            risk: Risk::Medium,
-            capabilities: vec![],
+                "description": "What the group may call at most; never more than you may \
+                                pass on",
+            },
+        });
+        let parameters = object(properties, &["goal"]);
+        ToolSpec {
             effect: Effect::Child,
             idempotent: false,
-            supports_parallel: false,
+            ..spec(Self::NAME, Risk::Medium, description, parameters)
         }
     }
 
@@ -123,22 +116,10 @@ impl ListAvailableGroups {
     pub const NAME: &str = "list_available_groups";
 
     pub fn spec() -> ToolSpec {
-        ToolSpec {
-            name: Self::NAME.to_owned(),
-            description: "Lists the groups of agents that a goal can be handed to, with what each \
-                          is for."
-                .to_owned(),
-            parameters: json!({
-                "type": "object",
-                "properties": {},
-                "additionalProperties": false,
-            }),
-            risk: Risk::Low,
-            capabilities: vec![],
-            effect: Effect::Log,
-            idempotent: true,
-            supports_parallel: false,
-        }
+        let description = "Lists the groups of agents that a goal can be handed to, with what each \
+                          is for.";
+        let parameters = object(json!({}), &[]);
+        ToolSpec { effect: Effect::Log, ..spec(Self::NAME, Risk::Low, description, parameters) }
     }
 
     pub fn new(spec: ToolSpec) -> ListAvailableGroups {
@@ -179,30 +160,18 @@ impl Conclude {
     pub const NAME: &str = "conclude";
 
     pub fn spec() -> ToolSpec {
-        ToolSpec {
-            name: Self::NAME.to_owned(),
-            description: "Ends the group's work with this answer, before every member has had \
-                          its turns. For the lead of a group."
-                .to_owned(),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "answer": {
-                        "type": "string",
-                        "minLength": 1,
-                        "maxLength": TEXT_MAX,
-                        "description": "What the group hands back",
-                    },
-                },
-                "required": ["answer"],
-                "additionalProperties": false,
-            }),
-            risk: Risk::Low,
-            capabilities: vec![],
-            effect: Effect::Log,
-            idempotent: true,
-            supports_parallel: false,
-        }
+        let description = "Ends the group's work with this answer, before every member has had \
+                          its turns. For the lead of a group.";
+        let properties = json!({
+            "answer": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": TEXT_MAX,
+                "description": "What the group hands back",
+            },
+        });
+        let parameters = object(properties, &["answer"]);
+        ToolSpec { effect: Effect::Log, ..spec(Self::NAME, Risk::Low, description, parameters) }
     }
 
     pub fn new(spec: ToolSpec) -> Conclude {

@@ -4,8 +4,9 @@ use chancery_domain::event::CallResult;
 use chancery_domain::policy::{Access, Risk};
 use serde_json::{Value, json};
 
-use super::desk::{Answer, Desk, Work, object, spec, wrong};
+use super::desk::{Answer, Desk, Work, wrong};
 use super::files::text;
+use super::spec::{object, spec};
 use super::{ToolSpec, Touched};
 
 pub(super) const WORK: Work = Work { spec: read_spec, touches, carry_out: read };

@@ -15,7 +15,8 @@ use chancery_domain::raise::ESCALATION;
 use chancery_store::mail::{MailRow, Raised};
 use serde_json::{Map, Value, json};
 
-use super::{CallContext, Done, Effect, Tool, ToolSpec};
+use super::spec::{object, spec};
+use super::{CallContext, Done, Tool, ToolSpec};
 use crate::mailroom::{Mailroom, Posted};
 
 /// Which of them.
@@ -40,7 +41,7 @@ pub struct MailTool {
 
 /// What they are without anybody to deliver.
 pub fn specs() -> impl Iterator<Item = ToolSpec> {
-    ALL.into_iter().map(spec)
+    ALL.into_iter().map(spec_of)
 }
 
 pub fn tools(
@@ -48,19 +49,19 @@ pub fn tools(
     changed: impl Fn(ToolSpec) -> ToolSpec,
 ) -> impl Iterator<Item = MailTool> {
     ALL.into_iter().map(move |what| MailTool {
-        spec: changed(spec(what)),
+        spec: changed(spec_of(what)),
         mailroom: mailroom.clone(),
         what,
     })
 }
 
-fn spec(what: What) -> ToolSpec {
+fn spec_of(what: What) -> ToolSpec {
     let subject = json!({"type": "string", "minLength": 1, "maxLength": SUBJECT_MAX});
     let body = json!({"type": "string", "maxLength": BODY_MAX});
     let name = json!({"type": "string", "minLength": 1, "maxLength": 256});
     let priority = json!({"enum": Priority::ALL.map(Priority::as_str)});
     let contract = json!({"type": "string", "pattern": "^CTR-[0-9a-z-]{1,28}$"});
-    let (tool, description, properties, required, closed) = match what {
+    let (tool, description, properties, required) = match what {
         What::Send => (
             "send_mail",
             "Writes to another agent, or to the board where you may. Mail is the only way to reach \
@@ -86,9 +87,7 @@ fn spec(what: What) -> ToolSpec {
                 "reply_to": {"type": "string", "description": "The id of the mail that this answers"},
                 "contract_ref": contract,
             }),
-            json!(["to", "type", "subject", "body"]),
-            // What a type says beside these, and a sender that nobody believes.
-            false,
+            &["to", "type", "subject", "body"][..],
         ),
         What::Escalate => (
             "escalate",
@@ -96,8 +95,7 @@ fn spec(what: What) -> ToolSpec {
              Should there be no answer you may do so again after a while; the third that nobody \
              answers goes to the head of the organisation.",
             json!({"subject": subject, "body": body, "priority": priority, "contract_ref": contract}),
-            json!(["subject", "body"]),
-            true,
+            &["subject", "body"][..],
         ),
         What::ApproveDeployment => (
             "approve_deployment",
@@ -113,8 +111,7 @@ fn spec(what: What) -> ToolSpec {
                 "note": body,
                 "contract_ref": contract,
             }),
-            json!(["to", "environment", "deployment"]),
-            true,
+            &["to", "environment", "deployment"][..],
         ),
         What::RequestBudget => (
             "request_budget",
@@ -125,8 +122,7 @@ fn spec(what: What) -> ToolSpec {
                 "purpose": {"type": "string", "minLength": 1, "maxLength": 4000},
                 "contract_ref": contract,
             }),
-            json!(["amount", "currency", "purpose"]),
-            true,
+            &["amount", "currency", "purpose"][..],
         ),
         What::AssignTask => (
             "assign_task",
@@ -136,25 +132,14 @@ fn spec(what: What) -> ToolSpec {
                 "to": name, "contract_ref": contract, "title": subject, "body": body,
                 "priority": priority,
             }),
-            json!(["to", "contract_ref", "title", "body"]),
-            true,
+            &["to", "contract_ref", "title", "body"][..],
         ),
     };
-    ToolSpec {
-        name: tool.to_owned(),
-        description: description.to_owned(),
-        parameters: json!({
-            "type": "object",
-            "properties": properties,
-            "required": required,
-            "additionalProperties": !closed,
-        }),
-        risk: if what == What::ApproveDeployment { Risk::Medium } else { Risk::Low },
-        capabilities: vec![],
-        effect: Effect::Outside,
-        idempotent: true,
-        supports_parallel: false,
-    }
+    let mut parameters = object(properties, required);
+    // What a type says beside these, and a sender that nobody believes.
+    parameters["additionalProperties"] = json!(what == What::Send);
+    let risk = if what == What::ApproveDeployment { Risk::Medium } else { Risk::Low };
+    spec(tool, risk, description, parameters)
 }
 
 #[async_trait]

@@ -14,7 +14,8 @@ use chancery_domain::policy::Risk;
 use chancery_store::memory::{NewMemory, Provenance};
 use serde_json::{Map, Value, json};
 
-use super::{CallContext, Done, Effect, Tool, ToolSpec};
+use super::spec::{object, spec};
+use super::{CallContext, Done, Tool, ToolSpec};
 use crate::clock;
 use crate::embedding::Memories;
 
@@ -43,19 +44,19 @@ pub struct MemoryTool {
 
 /// What they are without a store behind them.
 pub fn specs() -> [ToolSpec; 3] {
-    [What::Write, What::Search, What::Record].map(spec)
+    [What::Write, What::Search, What::Record].map(spec_of)
 }
 
 /// All three, each with what the operator says about it.
 pub fn tools(memories: &Memories, changed: impl Fn(ToolSpec) -> ToolSpec) -> [MemoryTool; 3] {
     [What::Write, What::Search, What::Record].map(|what| MemoryTool {
-        spec: changed(spec(what)),
+        spec: changed(spec_of(what)),
         memories: memories.clone(),
         what,
     })
 }
 
-fn spec(what: What) -> ToolSpec {
+fn spec_of(what: What) -> ToolSpec {
     let content = json!({"type": "string", "minLength": 1, "maxLength": CONTENT_MAX});
     let kinds = MemoryKind::ALL.map(MemoryKind::as_str);
     let (name, description, properties, required) = match what {
@@ -72,7 +73,7 @@ fn spec(what: What) -> ToolSpec {
                 "pa_preference": {"type": "boolean"},
                 "supersedes": {"type": "string", "pattern": "^mem_[0-9a-f]{32}$"},
             }),
-            json!(["content"]),
+            &["content"][..],
         ),
         What::Search => (
             "memory_search",
@@ -83,7 +84,7 @@ fn spec(what: What) -> ToolSpec {
                 "limit": {"type": "integer", "minimum": 1, "maximum": RESULTS_MAX},
                 "type": {"enum": kinds},
             }),
-            json!(["query"]),
+            &["query"][..],
         ),
         What::Record => (
             "record",
@@ -94,24 +95,10 @@ fn spec(what: What) -> ToolSpec {
                 "kind": {"enum": EpisodeKind::ALL.map(EpisodeKind::as_str)},
                 "content": content,
             }),
-            json!(["kind", "content"]),
+            &["kind", "content"][..],
         ),
     };
-    ToolSpec {
-        name: name.to_owned(),
-        description: description.to_owned(),
-        parameters: json!({
-            "type": "object",
-            "properties": properties,
-            "required": required,
-            "additionalProperties": false,
-        }),
-        risk: Risk::Low,
-        capabilities: vec![],
-        effect: Effect::Outside,
-        idempotent: true,
-        supports_parallel: false,
-    }
+    spec(name, Risk::Low, description, object(properties, required))
 }
 
 #[async_trait]

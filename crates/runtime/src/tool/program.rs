@@ -7,7 +7,7 @@ use chancery_domain::event::CallResult;
 use chancery_domain::policy::Risk;
 use serde_json::json;
 
-use super::desk::spec;
+use super::spec::spec;
 use super::{CallContext, Done, Tool, ToolSpec};
 
 const ALL: [(&str, Risk, &str, &str); 3] = [

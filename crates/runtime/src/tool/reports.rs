@@ -11,10 +11,11 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use serde_json::{Value, json};
 
-use super::desk::{Answer, Desk, TEXT_MAX, Work, object, spec, wrong};
+use super::desk::{Answer, Desk, TEXT_MAX, Work, wrong};
 use super::document::{REPORT_TYPES, REPORTS, own_reports};
 use super::files::text;
 use super::shelf::{Document, INDEX};
+use super::spec::{object, spec};
 use super::{Caller, ToolSpec, Touched};
 
 pub(super) const WORKS: &[Work] = &[

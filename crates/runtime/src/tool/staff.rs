@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 
 use super::files::{FILE_BYTES_MAX, Workspace};
 use super::mail::unavailable;
-use super::{CallContext, Done, Effect, Tool, ToolSpec};
+use super::spec::{object, spec};
+use super::{CallContext, Done, Tool, ToolSpec};
 use crate::mailroom::Mailroom;
 
 /// Whoever puts another version of the organisation in force.
@@ -52,7 +53,7 @@ pub struct StaffTool {
 }
 
 pub fn specs() -> impl Iterator<Item = ToolSpec> {
-    ALL.into_iter().map(spec)
+    ALL.into_iter().map(spec_of)
 }
 
 pub fn tools(
@@ -62,7 +63,7 @@ pub fn tools(
     changed: impl Fn(ToolSpec) -> ToolSpec,
 ) -> impl Iterator<Item = StaffTool> {
     ALL.into_iter().map(move |what| StaffTool {
-        spec: changed(spec(what)),
+        spec: changed(spec_of(what)),
         mailroom: mailroom.clone(),
         workspace: workspace.clone(),
         charter: charter.clone(),
@@ -70,7 +71,7 @@ pub fn tools(
     })
 }
 
-fn spec(what: What) -> ToolSpec {
+fn spec_of(what: What) -> ToolSpec {
     let name = json!({"type": "string", "minLength": 1, "maxLength": 64});
     let jd = json!({"type": "string", "minLength": 1, "maxLength": 20_000});
     let (tool, description, properties, required, risk) = match what {
@@ -78,7 +79,7 @@ fn spec(what: What) -> ToolSpec {
             "list_agents",
             "Lists the agents of the organisation: role, level, department, superior, whether active.",
             json!({}),
-            json!([]),
+            &[][..],
             Risk::Low,
         ),
         What::CreateJd => (
@@ -86,14 +87,14 @@ fn spec(what: What) -> ToolSpec {
             "Makes an agent under a role that exists, with its job description. Needs an active \
              contract from your superior.",
             json!({"agent": name, "role": name, "jd": jd}),
-            json!(["agent", "role", "jd"]),
+            &["agent", "role", "jd"][..],
             Risk::High,
         ),
         What::UpdateJd => (
             "update_agent_jd",
             "Rewrites an agent's job description. Needs an active contract from your superior.",
             json!({"agent": name, "jd": jd}),
-            json!(["agent", "jd"]),
+            &["agent", "jd"][..],
             Risk::High,
         ),
         What::Deactivate => (
@@ -101,7 +102,7 @@ fn spec(what: What) -> ToolSpec {
             "Takes an agent out of work: it gets no mail and no run. Needs an active contract from \
              your superior.",
             json!({"agent": name, "reason": {"type": "string", "maxLength": 1000}}),
-            json!(["agent", "reason"]),
+            &["agent", "reason"][..],
             Risk::High,
         ),
         What::UpdateChart => (
@@ -112,26 +113,12 @@ fn spec(what: What) -> ToolSpec {
                 "agent": name, "role": name,
                 "reports_to": {"type": "array", "minItems": 1, "maxItems": 8, "items": name},
             }),
-            json!(["role"]),
+            &["role"][..],
             Risk::High,
         ),
     };
-    ToolSpec {
-        name: tool.to_owned(),
-        description: description.to_owned(),
-        parameters: json!({
-            "type": "object",
-            "properties": properties,
-            "required": required,
-            "additionalProperties": false,
-        }),
-        risk,
-        capabilities: vec![],
-        effect: Effect::Outside,
-        // The same change twice is the same organisation.
-        idempotent: true,
-        supports_parallel: false,
-    }
+    // The same change twice is the same organisation.
+    spec(tool, risk, description, object(properties, required))
 }
 
 #[async_trait]

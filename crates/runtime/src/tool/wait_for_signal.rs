@@ -10,6 +10,7 @@ use chancery_domain::policy::Risk;
 use serde_json::{Value, json};
 
 use super::duration::Span;
+use super::spec::{object, spec};
 use super::{CallContext, Done, Effect, Tool, ToolSpec};
 
 /// The longest key, in characters; a key is a name and not a document.
@@ -24,34 +25,22 @@ impl WaitForSignal {
     pub const NAME: &str = "wait_for_signal";
 
     pub fn spec() -> ToolSpec {
-        ToolSpec {
-            name: Self::NAME.to_owned(),
-            description: "Waits until a signal with this correlation key arrives, and gives back \
-                          what the signal carries. Without a timeout it waits as long as it takes."
-                .to_owned(),
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "correlation_key": {
-                        "type": "string",
-                        "minLength": 1,
-                        "maxLength": KEY_MAX,
-                        "description": "What the signal must name",
-                    },
-                    "timeout": {
-                        "type": ["number", "string"],
-                        "description": "Seconds, or `30s`, `5m`, `2h`, `3d`",
-                    },
-                },
-                "required": ["correlation_key"],
-                "additionalProperties": false,
-            }),
-            risk: Risk::Low,
-            capabilities: vec![],
-            effect: Effect::Log,
-            idempotent: true,
-            supports_parallel: false,
-        }
+        let description = "Waits until a signal with this correlation key arrives, and gives back \
+                          what the signal carries. Without a timeout it waits as long as it takes.";
+        let properties = json!({
+            "correlation_key": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": KEY_MAX,
+                "description": "What the signal must name",
+            },
+            "timeout": {
+                "type": ["number", "string"],
+                "description": "Seconds, or `30s`, `5m`, `2h`, `3d`",
+            },
+        });
+        let parameters = object(properties, &["correlation_key"]);
+        ToolSpec { effect: Effect::Log, ..spec(Self::NAME, Risk::Low, description, parameters) }
     }
 
     pub fn new(spec: ToolSpec) -> WaitForSignal {

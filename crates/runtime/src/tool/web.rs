@@ -16,9 +16,9 @@ use chancery_domain::policy::Risk;
 use reqwest::Url;
 use serde_json::{Value, json};
 
-use super::desk::{object, spec};
 use super::files::text;
 use super::settings::WebSettings;
+use super::spec::{object, spec};
 use super::{CallContext, Done, Tool, ToolSpec};
 
 use address::Networks;
