@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use chancery_api::permission::{Decide, Extend, Permission, Remember};
 use chancery_api::{Page, Problems};
-use chancery_domain::command::{self, Extension, Reply};
+use chancery_domain::command::{self, Extension, Refusal, Reply};
 use chancery_domain::event::{
     Call, CallResult, Decision, Remember as Remembered, RequestKind, RuleScope,
 };
@@ -130,13 +130,20 @@ pub async fn extend(
 }
 
 /// Answers a question that the caller knows of, if it is theirs to answer.
-pub async fn answer(app: &App, caller: &Caller, row: PermissionRow, body: Decide) -> Result<()> {
+pub async fn answer(
+    app: &App,
+    caller: &Caller,
+    mut row: PermissionRow,
+    body: Decide,
+) -> Result<()> {
     caller.check_decides(app, &row).await?;
     // What is remembered ends by the clock that is asked whether it holds.
     let now = app.store.now().await?;
     let reply = reply(app, &row, body, now)?;
     if let Some(arguments) = &reply.arguments {
-        rule_on_edit(app, &row, arguments).await?;
+        row.ruling = row.ruling.max(rule_on_edit(app, &row, arguments).await?);
+        // What was asked about may have been theirs to grant, and what they made of it not.
+        caller.check_decides(app, &row).await?;
     }
     let (permission, by) = (row.id, caller.actor());
     record(app, row.run, |history, events| {
@@ -174,7 +181,8 @@ pub async fn decidable(app: &App, caller: &Caller, run: &str, key: &WaitKey) -> 
             caller.check_decides(app, &row).await?;
             Ok(row.run)
         }
-        None => seen.map(|row| row.id),
+        // It may be asked a moment later, and is then not for everyone who reads the run.
+        None => seen.and_then(|_| Err(Refusal::UnknownKey(key.clone()).into())),
     }
 }
 
@@ -258,8 +266,9 @@ fn remembered(
     Ok(Some(Remembered { rule: clock::new_rule_id(), scope, tool, signature, expires_at }))
 }
 
-/// Edited arguments are ruled on like any others, before they are granted. Deny still denies.
-pub async fn rule_on_edit(app: &App, row: &PermissionRow, arguments: &Value) -> Result<()> {
+/// Edited arguments are ruled on like any others, before they are granted. Deny still denies;
+/// otherwise the answer is what they need.
+pub async fn rule_on_edit(app: &App, row: &PermissionRow, arguments: &Value) -> Result<Ruling> {
     if !arguments.is_object() {
         return Err(bad_request("`arguments` is an object".to_owned()));
     }
@@ -284,7 +293,7 @@ pub async fn rule_on_edit(app: &App, row: &PermissionRow, arguments: &Value) -> 
     if judgment.ruling == Ruling::Deny {
         return Err(ApiError::Denied(judgment.reasons));
     }
-    Ok(())
+    Ok(judgment.ruling)
 }
 
 /// A row as the wire shows it, with the runs that led to it.

@@ -11,6 +11,7 @@ on_both! {
     a_capability_is_a_tools_own_or_is_given_to_it_by_its_name;
     what_a_person_must_be_asked_is_answered_by_a_person_each_time;
     where_there_is_an_approver_nobody_answers_for_themselves_what_a_person_must;
+    what_an_edited_call_needs_is_needed_of_whoever_grants_it;
     a_rule_that_became_deny_still_denies_what_was_granted;
     a_rule_that_became_stricter_than_the_grant_asks_again;
     a_tool_that_has_become_another_is_asked_about_again;
@@ -118,6 +119,28 @@ async fn where_there_is_an_approver_nobody_answers_for_themselves_what_a_person_
     let (run, asked) = boss.asking("pa", json!([[["wire", {"to": "c"}]]])).await;
     assert_eq!(boss.grant(&asked[0]).await.status, 200);
     boss.until(&run, "completed").await;
+    house.close().await;
+}
+
+async fn what_an_edited_call_needs_is_needed_of_whoever_grants_it(on: On) {
+    let house = House::open(on).await;
+    let rule = r#"
+        @id("strangers")
+        @ask("human: a stranger")
+        forbid (principal, action == Action::"pay", resource)
+        when { context.input.to like "stranger*" };
+    "#;
+    house.rule("users: {boss: {approver: true}}\n", rule).await;
+    let (lin, boss) = (house.lin().await, house.server.human("boss").await);
+    let (run, asked) = lin.asking("pa", json!([[["pay", {"to": "a"}]]])).await;
+    assert_eq!(asked[0]["ruling"], "require_approval");
+    let edited = json!({"decision": "grant", "arguments": {"to": "stranger"}});
+    // What was asked about is lin's to grant; what lin would make of it is not.
+    lin.decide(&asked[0], edited.clone()).await.problem(403, "forbidden");
+    assert_eq!(lin.kinds(&run).await.last().unwrap(), "batch.proposed");
+    assert_eq!(boss.decide(&asked[0], edited).await.status, 200);
+    lin.until(&run, "completed").await;
+    assert_eq!(house.ledger(), ["pay stranger"]);
     house.close().await;
 }
 

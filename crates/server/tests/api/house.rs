@@ -170,8 +170,14 @@ impl House {
         self.put(files).await;
     }
 
-    async fn put(&self, files: [(&'static str, String); 4]) {
-        let files = json!(std::collections::BTreeMap::from(files));
+    /// The same with something added to its roles, and rules over arguments.
+    pub async fn rule(&self, roles: &str, rules: &str) {
+        let rules = [("rules/house.cedar", rules.to_owned())];
+        self.put(files(roles, "", "").into_iter().chain(rules)).await;
+    }
+
+    async fn put(&self, files: impl IntoIterator<Item = (&'static str, String)>) {
+        let files = json!(files.into_iter().collect::<std::collections::BTreeMap<_, _>>());
         let request = self.server.operator().request(reqwest::Method::PUT, "/api/org");
         let changed = crate::harness::answer(request.json(&json!({"files": files}))).await;
         assert_eq!(changed.status, 200, "{changed:?}");
