@@ -61,15 +61,17 @@ pub struct Walls {
 }
 
 impl Walls {
-    /// Those of a call: what its role's file scope says, and for a role without one the whole
-    /// workspace.
+    /// Those of a call: what the file scope of its agent's role says, as the organisation is now
+    /// and not as it was when the run began, and for a role without one the whole workspace.
     pub fn of(context: &CallContext, workspace: &Path, network: bool) -> Walls {
-        let role = context.org.role(&context.speaker.role);
-        let (read, write) = match role.and_then(|it| it.file_scope.as_ref()) {
-            Some(scope) => {
+        let scope = context.caller().map(|it| it.role.file_scope.as_ref());
+        let (read, write) = match scope {
+            Some(Some(scope)) => {
                 (paths(&scope.read, &context.warrant), paths(&scope.write, &context.warrant))
             }
-            None => (Vec::new(), vec![PathBuf::from("./")]),
+            Some(None) => (Vec::new(), vec![PathBuf::from("./")]),
+            // Nobody of that name is there any more: nothing is theirs.
+            None => (Vec::new(), Vec::new()),
         };
         let agent = Some(context.speaker.agent.to_string());
         Walls { read, write, agent, ..Walls::around(workspace, network) }
@@ -201,7 +203,33 @@ impl Drop for Scratch {
 
 #[cfg(test)]
 mod tests {
+    use chancery_domain::id::AgentId;
+    use chancery_domain::org::{Agent, FileScope, Org, Role};
+
     use super::*;
+    use crate::tool::testing::context;
+
+    #[test]
+    fn walls_are_those_of_the_role_that_the_agent_has_now() {
+        let role = |name: &str, scope: Option<&str>| Role {
+            file_scope: scope
+                .map(|it| FileScope { read: Vec::new(), write: vec![it.to_owned().into()] }),
+            ..Role::unlimited(name)
+        };
+        let mut context = context();
+        let agent = context.speaker.agent.clone();
+        let mut walls = |roles: Vec<Role>, agents: Vec<(AgentId, Agent)>| {
+            context.org = Arc::new(Org::new(roles, agents).unwrap());
+            Walls::of(&context, Path::new("/w"), false).write
+        };
+        let began_as = || role("personal_agent", None);
+        let now = vec![(agent, Agent::of("now"))];
+        let narrow = walls(vec![began_as(), role("now", Some("a/"))], now.clone());
+        assert_eq!(narrow, [PathBuf::from("a/")]);
+        let whole = walls(vec![role("now", None)], now);
+        assert_eq!(whole, [PathBuf::from("./")]);
+        assert!(walls(vec![began_as()], Vec::new()).is_empty());
+    }
 
     #[test]
     fn an_entry_that_leads_elsewhere_grants_nothing() {
