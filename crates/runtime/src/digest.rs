@@ -1,30 +1,44 @@
 //! One value has one digest, wherever it is computed.
 
-use serde_json::Value;
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 /// The canonical form has no larger whole numbers: beyond, it rounds, and two look like one.
 const EXACT_MAX: u64 = 1 << 53;
 
 /// SHA-256 of the canonical form (RFC 8785), in hexadecimal; after it come the whole numbers that
-/// it rounds, each after a NUL, which no canonical form has in it.
+/// it rounds, each with its place and after a NUL, which no canonical form has in it.
 pub fn sha256(value: &Value) -> String {
     let mut digest = Sha256::new();
     digest.update(serde_json_canonicalizer::to_vec(value).unwrap_or_default());
-    add_rounded(value, &mut digest);
+    let mut rounded = BTreeMap::new();
+    find_rounded(value, &mut Vec::new(), &mut rounded);
+    for (place, number) in rounded {
+        digest.update(format!("\0{place}\0{number}"));
+    }
     digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn add_rounded(value: &Value, digest: &mut Sha256) {
+/// Sorted by place: the order in which fields were written is no part of a value.
+fn find_rounded(value: &Value, place: &mut Vec<Value>, found: &mut BTreeMap<String, String>) {
+    let mut beneath = |name: Value, value: &Value| {
+        place.push(name);
+        find_rounded(value, place, found);
+        place.pop();
+    };
     match value {
         Value::Number(it) => {
             let size = it.as_u64().or_else(|| it.as_i64().map(i64::unsigned_abs));
             if size.is_some_and(|it| it > EXACT_MAX) {
-                digest.update(format!("\0{it}"));
+                found.insert(json!(place).to_string(), it.to_string());
             }
         }
-        Value::Array(items) => items.iter().for_each(|it| add_rounded(it, digest)),
-        Value::Object(fields) => fields.values().for_each(|it| add_rounded(it, digest)),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(place, it)| beneath(json!(place), it));
+        }
+        Value::Object(fields) => fields.iter().for_each(|(name, it)| beneath(json!(name), it)),
         Value::Null | Value::Bool(_) | Value::String(_) => {}
     }
 }
@@ -49,5 +63,12 @@ mod tests {
         assert_ne!(of(u64::MAX), of(u64::MAX - 1));
         let (one, other) = (json!([i64::MIN, 1]), json!([i64::MIN + 1, 1]));
         assert_ne!(sha256(&one), sha256(&other));
+        // Where they stand counts, and in which order fields were written does not.
+        let (large, exact) = (9_007_199_254_740_993_u64, 9_007_199_254_740_992_u64);
+        let of = |text: String| sha256(&serde_json::from_str(&text).unwrap());
+        let one = of(format!(r#"{{"a": {large}, "b": {exact}}}"#));
+        assert_ne!(one, of(format!(r#"{{"a": {exact}, "b": {large}}}"#)));
+        let both = of(format!(r#"{{"a": {large}, "b": {}}}"#, u64::MAX));
+        assert_eq!(both, of(format!(r#"{{"b": {}, "a": {large}}}"#, u64::MAX)));
     }
 }
