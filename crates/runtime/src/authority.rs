@@ -49,6 +49,8 @@ pub struct Case<'c> {
     pub now: Timestamp,
     /// What the caller's contracts let it reach.
     pub warrant: &'c Warrant,
+    /// What the record has against it that its arguments do not show.
+    pub record: Option<&'c Reason>,
     /// What budgets said.
     pub limits: &'c [Reason],
 }
@@ -179,6 +181,7 @@ impl Authority {
         let caller = Caller { agent: case.agent, role, org: self.org(), warrant: case.warrant };
         let touched = self.tools.touches(case.call, caller).into_iter();
         let mut said: Vec<Reason> = touched.filter_map(|it| it.rule(caller)).collect();
+        said.extend(case.record.cloned());
         if self.has_rules() {
             let (nothing, nobody) = (Literals::default(), Contacts::default());
             said.extend(self.rules.speak(&Facts {

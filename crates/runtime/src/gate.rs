@@ -27,6 +27,7 @@ use crate::authority::{Authority, Case, Given, Judgment};
 use crate::journal::Journal;
 use crate::model::RawCall;
 use crate::rules::Literals;
+use crate::tool::Prospect;
 use crate::tool::group::EscalateToGroup;
 
 pub use limits::{on_budget, on_rate};
@@ -80,7 +81,9 @@ impl Gatehouse<'_> {
             limits.extend(self.on_depth(&call.tool));
             limits
                 .extend(self.on_rate(&call.tool, u32::try_from(before).unwrap_or(u32::MAX)).await?);
-            let Judgment { ruling, reasons } = self.first(&call, unfit.as_ref(), &limits);
+            let record = self.on_record(&call).await?;
+            let case = self.case(&call, unfit.as_ref(), record.as_ref(), &limits);
+            let Judgment { ruling, reasons } = self.first(case);
             let call = Arc::new(call);
             let answer =
                 if ruling.asks() { Some(self.answer(message, &call, ruling).await?) } else { None };
@@ -102,7 +105,9 @@ impl Gatehouse<'_> {
     ) -> Result<Again, StoreError> {
         let mut budget = self.on_budget().await?;
         budget.extend(self.on_depth(&call.tool));
-        let Judgment { ruling, mut reasons } = self.authority.judge(self.case(call, None, &budget));
+        let record = self.on_record(call).await?;
+        let case = self.case(call, None, record.as_ref(), &budget);
+        let Judgment { ruling, mut reasons } = self.authority.judge(case);
         let is_now = self.authority.tools().definition_sha256(&call.tool);
         let covered = match clearance.covers(ruling, granted_as, is_now) {
             Cover::Denied => return Ok(Again::Refuse(reasons)),
@@ -131,6 +136,17 @@ impl Gatehouse<'_> {
         let hands_on = tool == EscalateToGroup::NAME;
         let too_deep = || escalation::too_deep(self.created, self.depth_max);
         hands_on.then(too_deep).flatten().map(|it| it.reason())
+    }
+
+    async fn on_record(&self, call: &Call) -> Result<Option<Reason>, StoreError> {
+        let who = Prospect {
+            agent: &self.speaker.agent,
+            user: &self.created.user,
+            org: self.authority.org(),
+            contract: self.created.contract.as_ref(),
+        };
+        let (tools, who) = (self.authority.tools(), &who);
+        self.journal.held(|_| async move { tools.denied(call, who).await }).await
     }
 
     async fn on_budget(&self) -> Result<Vec<Reason>, StoreError> {
@@ -207,8 +223,7 @@ impl Gatehouse<'_> {
     }
 
     /// The first ruling on a call, which is counted.
-    fn first(&self, call: &Call, unfit: Option<&Fitness>, limits: &[Reason]) -> Judgment {
-        let case = self.case(call, unfit, limits);
+    fn first(&self, case: Case<'_>) -> Judgment {
         let judgment = self.authority.judge(case);
         if judgment.ruling != Ruling::Allow {
             return judgment;
@@ -221,6 +236,7 @@ impl Gatehouse<'_> {
         &'c self,
         call: &'c Call,
         unfit: Option<&'c Fitness>,
+        record: Option<&'c Reason>,
         limits: &'c [Reason],
     ) -> Case<'c> {
         Case {
@@ -232,6 +248,7 @@ impl Gatehouse<'_> {
             task: self.task.as_ref(),
             now: self.now,
             warrant: &self.warrant,
+            record,
             limits,
         }
     }

@@ -28,6 +28,7 @@ mod code;
 mod document;
 mod equipment;
 mod logs;
+mod objection;
 mod reports;
 mod shelf;
 
@@ -46,9 +47,11 @@ use chancery_domain::event::{Call, CallResult, Created, Member, RequestKind};
 use chancery_domain::id::{RunId, WaitKey};
 use chancery_domain::org::{Org, Role};
 use chancery_domain::policy::{Access, Fitness, Reason};
+use chancery_store::StoreError;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+pub use self::objection::{Objection, Prospect};
 pub use self::spec::{Effect, ToolSpec};
 use crate::digest;
 use crate::model::ToolOffer;
@@ -65,6 +68,11 @@ pub trait Tool: Send + Sync + std::fmt::Debug {
     /// What a call touches, by its own arguments and by who makes it: the gate rules on each.
     fn touches(&self, _: &Call, _: Caller<'_>) -> Vec<Touched> {
         Vec::new()
+    }
+
+    /// What the record has against a call that its arguments do not show.
+    async fn objects(&self, _: &Call, _: &Prospect<'_>) -> Result<Option<Objection>, StoreError> {
+        Ok(None)
     }
 
     /// What a call does, beside what the description and the schema say of it. Where any of them
@@ -235,6 +243,40 @@ impl Tools {
 
     pub fn touches(&self, call: &Call, caller: Caller<'_>) -> Vec<Touched> {
         self.get(&call.tool).map(|it| it.tool.touches(call, caller)).unwrap_or_default()
+    }
+
+    /// What the record has against a call that is to be made.
+    pub async fn denied(
+        &self,
+        call: &Call,
+        who: &Prospect<'_>,
+    ) -> Result<Option<Reason>, StoreError> {
+        Ok(match self.objects(call, who).await? {
+            Some(Objection::Denied(reason)) => Some(reason),
+            Some(Objection::Told(_)) | None => None,
+        })
+    }
+
+    /// What the record has against a call that somebody asks about.
+    pub async fn foreseen(
+        &self,
+        call: &Call,
+        who: &Prospect<'_>,
+    ) -> Result<Option<Reason>, StoreError> {
+        Ok(self.objects(call, who).await?.map(|it| match it {
+            Objection::Denied(reason) | Objection::Told(reason) => reason,
+        }))
+    }
+
+    async fn objects(
+        &self,
+        call: &Call,
+        who: &Prospect<'_>,
+    ) -> Result<Option<Objection>, StoreError> {
+        match self.get(&call.tool) {
+            Some(it) => it.tool.objects(call, who).await,
+            None => Ok(None),
+        }
     }
 
     /// What the names of tools begin with that have not come yet.

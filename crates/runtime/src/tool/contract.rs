@@ -12,19 +12,20 @@ use async_trait::async_trait;
 use chancery_domain::audit::{Entry, kind};
 use chancery_domain::batch::Permit;
 use chancery_domain::contract::{Standing, State, superiors};
-use chancery_domain::event::{Actor, CallResult};
+use chancery_domain::event::{Actor, Call, CallResult};
 use chancery_domain::id::ContractId;
 use chancery_domain::mail::{
     BODY_MAX, CONTRACT, CONTRACT_FIELDS, Draft, OUTCOME, Priority, REPORT, SUBJECT_MAX,
 };
 use chancery_domain::policy::Risk;
+use chancery_store::StoreError;
 use chancery_store::mail::{ContractFilter, ContractRow, MailRow, Stepped, WantedStep};
 use serde_json::{Value, json};
 
 use super::files::Workspace;
-use super::mail::{post, priority, unavailable};
+use super::mail::{post, priority, rejection, unavailable};
 use super::spec::{object, spec};
-use super::{CallContext, Done, Tool, ToolSpec};
+use super::{CallContext, Done, Objection, Prospect, Tool, ToolSpec};
 use crate::clock;
 use crate::mailroom::Mailroom;
 
@@ -160,22 +161,39 @@ impl Tool for ContractTool {
         };
         Done::Result(done.unwrap_or_else(|it| it))
     }
+
+    async fn objects(
+        &self,
+        call: &Call,
+        who: &Prospect<'_>,
+    ) -> Result<Option<Objection>, StoreError> {
+        match self.what {
+            What::Generate | What::Create => {
+                rejection(&self.mailroom, issued(&call.arguments), who).await
+            }
+            What::Read | What::SubmitReport | What::WriteVerdict => Ok(None),
+        }
+    }
+}
+
+/// The mail that a contract is.
+fn issued(given: &Value) -> Draft {
+    let text = |name: &str| given[name].as_str().unwrap_or_default().to_owned();
+    let fields = CONTRACT_FIELDS.into_iter().filter(|it| !given[*it].is_null());
+    Draft {
+        subject: text("title"),
+        body: text("body"),
+        priority: priority(given),
+        fields: fields.map(|it| (it.to_owned(), given[it].clone())).collect(),
+        ..Draft::bare(&text("to"), CONTRACT)
+    }
 }
 
 type Answer = Result<CallResult, CallResult>;
 
 impl ContractTool {
     async fn issue(&self, given: &Value, context: &CallContext) -> Answer {
-        let text = |name: &str| given[name].as_str().unwrap_or_default().to_owned();
-        let fields = CONTRACT_FIELDS.into_iter().filter(|it| !given[*it].is_null());
-        let draft = Draft {
-            subject: text("title"),
-            body: text("body"),
-            priority: priority(given),
-            fields: fields.map(|it| (it.to_owned(), given[it].clone())).collect(),
-            ..Draft::bare(&text("to"), CONTRACT)
-        };
-        let mail = post(&self.mailroom, draft, context).await?;
+        let mail = post(&self.mailroom, issued(given), context).await?;
         let said = json!({"contract_id": mail.contract_ref, "mail_id": mail.id, "to": mail.to});
         Ok(CallResult::ok(said.to_string()))
     }

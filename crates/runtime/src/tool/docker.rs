@@ -4,6 +4,8 @@
 //! Nothing goes to production without a live approval of this very deployment, by somebody who may
 //! still give it.
 
+mod image;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,10 +14,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chancery_domain::batch::Permit;
 use chancery_domain::event::{Call, CallResult};
+use chancery_domain::id::AgentId;
 use chancery_domain::mail::{Draft, Known, route};
+use chancery_domain::org::Org;
 use chancery_domain::policy::{Access, Risk};
 use chancery_domain::text::visible;
-use chancery_store::Store;
+use chancery_store::{Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -24,7 +28,7 @@ use super::files::{Reach, Workspace, is_protected, text};
 use super::process::{self, Behind, Ended, How, Program};
 use super::settings::DockerSettings;
 use super::spec::{object, spec};
-use super::{CallContext, Caller, Done, Tool, ToolSpec, Touched};
+use super::{CallContext, Caller, Done, Objection, Prospect, Tool, ToolSpec, Touched};
 use crate::clock;
 
 const BUILD_TIMEOUT: Duration = Duration::from_secs(30 * 60);
@@ -139,6 +143,23 @@ impl Tool for DockerTool {
         vec![reads(dockerfile(&call.arguments)), reads(folder)]
     }
 
+    async fn objects(
+        &self,
+        call: &Call,
+        who: &Prospect<'_>,
+    ) -> Result<Option<Objection>, StoreError> {
+        let given = &call.arguments;
+        let (environment, image) = (text(given, "environment"), text(given, "deployment"));
+        if self.what != What::Deploy || !self.docker.settings.production.contains(&environment) {
+            return Ok(None);
+        }
+        let approved = self.docker.approval(who.org, who.agent, &environment, &image).await?;
+        Ok(match approved {
+            Some(_) => None,
+            None => Some(Objection::denied(APPROVAL, unapproved(&environment, &image))),
+        })
+    }
+
     fn definition(&self) -> Value {
         // Where it goes and with which options is part of what somebody grants.
         json!({"docker": serde_json::to_value(&self.docker.settings).unwrap_or_default()})
@@ -151,6 +172,18 @@ fn dockerfile(given: &Value) -> String {
 }
 
 type Answer = Result<CallResult, CallResult>;
+
+fn unapproved(environment: &str, image: &str) -> String {
+    format!(
+        "nothing goes to `{environment}` without an approval: there is no live `{APPROVAL}` to you \
+         that names `{environment}` and `{image}`"
+    )
+}
+
+fn unreadable(error: &StoreError) -> CallResult {
+    tracing::warn!(%error, "Approvals cannot be looked up: {error}");
+    CallResult::error("UNAVAILABLE", "approvals cannot be looked up just now")
+}
 
 impl Docker {
     async fn build(&self, given: &Value, context: &CallContext) -> Answer {
@@ -170,18 +203,20 @@ impl Docker {
         Ok(CallResult::ok(format!("built `{tag}`\n{said}")))
     }
 
-    /// What somebody approved is what stays under its name.
+    /// What somebody approved is what stays under its name, however that is written.
     async fn check_not_approved(&self, tag: &str, context: &CallContext) -> Result<(), CallResult> {
-        for (agent, _) in context.org.agents() {
+        let org = &context.org;
+        for tag in image::spellings(tag) {
             for environment in &self.settings.production {
-                if self.approval(agent.as_str(), environment, tag, context).await?.is_some() {
-                    return Err(CallResult::error(
-                        "ALREADY_APPROVED",
-                        format!(
+                for (agent, _) in org.agents() {
+                    let approved = self.approval(org, agent, environment, &tag).await;
+                    if approved.map_err(|it| unreadable(&it))?.is_some() {
+                        let why = format!(
                             "`{tag}` is approved for `{environment}` as it is: build under \
                              another tag, and have that approved"
-                        ),
-                    ));
+                        );
+                        return Err(CallResult::error("ALREADY_APPROVED", why));
+                    }
                 }
             }
         }
@@ -198,21 +233,16 @@ impl Docker {
         };
         let mut approved_by = None;
         if self.settings.production.contains(&environment) {
-            let agent = context.speaker.agent.as_str();
-            let approval = self.approval(agent, &environment, &image, context).await?;
-            let Some(from) = approval else {
-                return Err(CallResult::error(
-                    "NOT_APPROVED",
-                    format!(
-                        "nothing goes to `{environment}` without an approval: there is no live \
-                         `{APPROVAL}` to you that names `{environment}` and `{image}`"
-                    ),
-                ));
+            let agent = &context.speaker.agent;
+            let approval = self.approval(&context.org, agent, &environment, &image).await;
+            let Some(from) = approval.map_err(|it| unreadable(&it))? else {
+                return Err(CallResult::error("NOT_APPROVED", unapproved(&environment, &image)));
             };
             approved_by = Some(from);
         }
         let service = given["service"].as_str().map_or_else(|| own_name(&image), str::to_owned);
-        let name = format!("{environment}-{service}");
+        // Neither of them has a `_`, so that no two of them have one name.
+        let name = format!("{environment}_{service}");
         let host = target.host.as_deref().or(self.settings.host.as_deref());
         let there =
             self.run(&["image", "inspect", "--", &image], host, DEPLOY_TIMEOUT, context).await?;
@@ -235,24 +265,20 @@ impl Docker {
     /// Who approved a deployment to an agent, and may still do so.
     async fn approval(
         &self,
-        agent: &str,
+        org: &Org,
+        agent: &AgentId,
         environment: &str,
         deployment: &str,
-        context: &CallContext,
-    ) -> Result<Option<String>, CallResult> {
+    ) -> Result<Option<String>, StoreError> {
         let Some(store) = &self.store else { return Ok(None) };
         let lasts = SignedDuration::try_from(self.settings.approval_lasts.0);
         let since = clock::now().checked_sub(lasts.unwrap_or(SignedDuration::MAX));
         let since = since.unwrap_or(Timestamp::MIN);
-        let given = store.deployment_approvals(agent, environment, deployment, since).await;
-        let given = given.map_err(|error| {
-            tracing::warn!(%error, "Approvals cannot be looked up: {error}");
-            CallResult::error("UNAVAILABLE", "approvals cannot be looked up just now")
-        })?;
+        let agent = agent.as_str();
+        let given = store.deployment_approvals(agent, environment, deployment, since).await?;
         let mut senders = given.into_iter().map(|it| it.from);
-        Ok(senders.find(|from| {
-            route(&context.org, from, &Draft::bare(agent, APPROVAL), &Known::default()).is_ok()
-        }))
+        let draft = Draft::bare(agent, APPROVAL);
+        Ok(senders.find(|from| route(org, from, &draft, &Known::default()).is_ok()))
     }
 
     async fn run(

@@ -7,16 +7,18 @@
 use async_trait::async_trait;
 use chancery_domain::batch::Permit;
 use chancery_domain::contract::superiors;
-use chancery_domain::event::CallResult;
-use chancery_domain::id::{ContractId, MailId};
+use chancery_domain::event::{Actor, Call, CallResult};
+use chancery_domain::id::{AgentId, ContractId, MailId};
 use chancery_domain::mail::{ATTACHMENTS_MAX, Attachment, BODY_MAX, Draft, Priority, SUBJECT_MAX};
+use chancery_domain::org::Org;
 use chancery_domain::policy::Risk;
 use chancery_domain::raise::ESCALATION;
-use chancery_store::mail::{MailRow, Raised};
+use chancery_store::StoreError;
+use chancery_store::mail::{Behalf, MailRow, Raised};
 use serde_json::{Map, Value, json};
 
 use super::spec::{object, spec};
-use super::{CallContext, Done, Tool, ToolSpec};
+use super::{CallContext, Done, Objection, Prospect, Tool, ToolSpec};
 use crate::mailroom::{Mailroom, Posted};
 
 /// Which of them.
@@ -153,24 +155,42 @@ impl Tool for MailTool {
         let done = self.carry_out(given, context).await;
         Done::Result(done.unwrap_or_else(|it| it))
     }
+
+    async fn objects(
+        &self,
+        call: &Call,
+        who: &Prospect<'_>,
+    ) -> Result<Option<Objection>, StoreError> {
+        match self.draft(&call.arguments, who.org, who.agent) {
+            Ok(draft) => rejection(&self.mailroom, draft, who).await,
+            Err(_) => Ok(None),
+        }
+    }
 }
 
 type Answer = Result<CallResult, CallResult>;
 
 impl MailTool {
     async fn carry_out(&self, given: &Value, context: &CallContext) -> Answer {
-        let draft = match self.what {
+        let draft = self.draft(given, &context.org, &context.speaker.agent)?;
+        if self.what == What::Escalate {
+            self.check_raise(&draft, context).await?;
+        }
+        post(&self.mailroom, draft, context).await.map(|it| CallResult::ok(sent(&it).to_string()))
+    }
+
+    /// The mail that a call is.
+    fn draft(&self, given: &Value, org: &Org, by: &AgentId) -> Result<Draft, CallResult> {
+        Ok(match self.what {
             What::Send => draft(given),
             What::Escalate => {
-                let draft = escalation(given, context)?;
-                self.check_raise(&draft, context).await?;
-                draft
+                let (to, kind) = (superior(org, by)?, ESCALATION.to_owned());
+                Draft { to, kind, ..draft(given) }
             }
             What::ApproveDeployment => approval(given),
-            What::RequestBudget => budget(given, context)?,
+            What::RequestBudget => budget(given, &superior(org, by)?),
             What::AssignTask => task(given),
-        };
-        post(&self.mailroom, draft, context).await.map(|it| CallResult::ok(sent(&it).to_string()))
+        })
     }
 
     /// The same problem is handed up again only when its time is over.
@@ -206,6 +226,26 @@ pub(super) async fn post(
         )),
         Err(error) => Err(unavailable(&error)),
     }
+}
+
+/// Why a mail would not be delivered. It is the mailroom that says so when it is sent, and keeps
+/// that it was tried.
+pub(super) async fn rejection(
+    mailroom: &Mailroom,
+    draft: Draft,
+    who: &Prospect<'_>,
+) -> Result<Option<Objection>, StoreError> {
+    let behalf = Behalf {
+        user: who.user.clone(),
+        project: None,
+        delegated: None,
+        run: None,
+        contract: who.contract.cloned(),
+    };
+    let by = Actor::Agent(who.agent.clone());
+    let outgoing = mailroom.from_outside(draft, who.agent.as_str(), by, behalf);
+    let rejected = mailroom.store().try_mail(who.org, outgoing).await?;
+    Ok(rejected.map(|it| Objection::told(&format!("mail.{}", it.step), it.reason)))
 }
 
 pub(super) fn unavailable(error: &chancery_store::StoreError) -> CallResult {
@@ -256,15 +296,9 @@ pub(super) fn priority(given: &Value) -> Priority {
 }
 
 /// The one superior that a problem goes to: the first of the role's line.
-fn superior(context: &CallContext) -> Result<String, CallResult> {
-    let above = superiors(&context.org, context.speaker.agent.as_str());
+fn superior(org: &Org, agent: &AgentId) -> Result<String, CallResult> {
+    let above = superiors(org, agent.as_str());
     above.into_iter().next().ok_or_else(|| CallResult::error("NOT_HERE", "there is nobody above"))
-}
-
-fn escalation(given: &Value, context: &CallContext) -> Result<Draft, CallResult> {
-    let mut draft = draft(given);
-    (draft.to, draft.kind) = (superior(context)?, ESCALATION.to_owned());
-    Ok(draft)
 }
 
 fn approval(given: &Value) -> Draft {
@@ -284,16 +318,16 @@ fn approval(given: &Value) -> Draft {
     }
 }
 
-fn budget(given: &Value, context: &CallContext) -> Result<Draft, CallResult> {
+fn budget(given: &Value, superior: &str) -> Draft {
     let (amount, currency) = (&given["amount"], given["currency"].as_str().unwrap_or_default());
-    Ok(Draft {
+    Draft {
         kind: "approval_request".to_owned(),
         subject: format!("Budget: {amount} {currency}"),
         body: given["purpose"].as_str().unwrap_or_default().to_owned(),
         contract_ref: given["contract_ref"].as_str().map(ContractId::from),
         fields: Map::new(),
-        ..Draft::bare(&superior(context)?, "")
-    })
+        ..Draft::bare(superior, "")
+    }
 }
 
 fn task(given: &Value) -> Draft {

@@ -75,9 +75,9 @@ async fn production_needs_an_approval_of_this_very_deployment() {
     let called = calls(&house);
     assert_eq!(called[0], "image|inspect|--|shop/app:1.2|host=tcp://far:1");
     assert_eq!(called[1], "pull|--|shop/app:1.2|host=tcp://far:1");
-    assert_eq!(called[2], "rm|--force|--|staging-app|host=tcp://far:1");
+    assert_eq!(called[2], "rm|--force|--|staging_app|host=tcp://far:1");
     assert!(
-        called[3].starts_with("run|--detach|--name|staging-app|--label|chancery.run="),
+        called[3].starts_with("run|--detach|--name|staging_app|--label|chancery.run="),
         "{called:?}"
     );
     assert!(
@@ -102,8 +102,11 @@ async fn production_needs_an_approval_of_this_very_deployment() {
     assert_eq!(code(&other), "NOT_APPROVED");
     // What was approved stays what it is.
     house.put("docker/app/Dockerfile", "FROM scratch\n");
-    let build = json!({"tag": "shop/app:1.2", "context": "docker/app"});
-    assert_eq!(code(&house.call("devops_worker", "docker_build", build).await), "ALREADY_APPROVED");
+    for tag in ["shop/app:1.2", "docker.io/shop/app:1.2"] {
+        let build = json!({"tag": tag, "context": "docker/app"});
+        let built = house.call("devops_worker", "docker_build", build).await;
+        assert_eq!(code(&built), "ALREADY_APPROVED", "{tag}");
+    }
     // Whoever may not approve any longer has not approved.
     let mut changed = org();
     changed.mail.get_mut("deployment_approval").unwrap().senders = Some(vec!["ceo".into()]);

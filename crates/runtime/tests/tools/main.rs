@@ -165,6 +165,7 @@ impl House {
             task: None,
             now: jiff::Timestamp::UNIX_EPOCH,
             warrant: &self.warrant,
+            record: None,
             limits: &[],
         });
         if judged.ruling == chancery_domain::policy::Ruling::Deny {

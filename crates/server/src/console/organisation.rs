@@ -215,6 +215,7 @@ async fn cell(
         task: None,
         now: clock::now(),
         warrant: &warrant,
+        record: None,
         limits: &[],
     });
     Ok(Some(Cell {

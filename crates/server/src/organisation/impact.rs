@@ -161,6 +161,7 @@ fn replay<'w>(
                     task: literals.as_ref(),
                     now: at,
                     warrant: warrant(&speaker),
+                    record: None,
                     limits: &[],
                 })
             };

@@ -15,6 +15,7 @@ use chancery_runtime::context::Context;
 use chancery_runtime::digest::sha256;
 use chancery_runtime::gate::{on_budget, on_rate};
 use chancery_runtime::rules::Literals;
+use chancery_runtime::tool::Prospect;
 use metrics::counter;
 use serde_json::{Value, json};
 
@@ -61,6 +62,8 @@ pub async fn authorize(
         limits(&app, &authority, &agent, &call.tool, run.as_ref().map(|it| (it.0, &it.1))).await?;
     let under = run.as_ref().and_then(|it| it.1.created.contract.as_ref());
     let warrant = app.store.warrant(&agent, under).await?;
+    let prospect = Prospect { agent: &agent, user: &user, org: authority.org(), contract: under };
+    let record = authority.tools().foreseen(&call, &prospect).await?;
     let (judgment, layers) = authority.explain(Case {
         agent: &body.agent,
         user: user.as_str(),
@@ -70,6 +73,7 @@ pub async fn authorize(
         task: run.as_ref().and_then(|it| it.1.literals(&authority)).as_ref(),
         now: clock::now(),
         warrant: &warrant,
+        record: record.as_ref(),
         limits: &limits,
     });
     let id = clock::new_audit_id();

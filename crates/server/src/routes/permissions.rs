@@ -12,6 +12,7 @@ use chancery_domain::id::{PermissionId, RunId, WaitKey};
 use chancery_domain::policy::Ruling;
 use chancery_runtime::authority::{Case, Given};
 use chancery_runtime::clock;
+use chancery_runtime::tool::Prospect;
 use chancery_runtime::tool::config::Span;
 use chancery_store::permission::{PermissionFilter, PermissionRow};
 use jiff::Timestamp;
@@ -279,6 +280,9 @@ pub async fn rule_on_edit(app: &App, row: &PermissionRow, arguments: &Value) -> 
     let call = Call { arguments: arguments.clone(), ..row.call.clone() };
     let limits = limits(app, &authority, &row.agent, &call.tool, Some((row.run, &said))).await?;
     let warrant = app.store.warrant(&row.agent, created.contract.as_ref()).await?;
+    let contract = created.contract.as_ref();
+    let who = Prospect { agent: &row.agent, user: &row.user, org: authority.org(), contract };
+    let record = authority.tools().denied(&call, &who).await?;
     let judgment = authority.judge(Case {
         agent: row.agent.as_str(),
         user: row.user.as_str(),
@@ -288,6 +292,7 @@ pub async fn rule_on_edit(app: &App, row: &PermissionRow, arguments: &Value) -> 
         task: said.literals(&authority).as_ref(),
         now: clock::now(),
         warrant: &warrant,
+        record: record.as_ref(),
         limits: &limits,
     });
     if judgment.ruling == Ruling::Deny {

@@ -13,6 +13,7 @@ use crate::house::{On, on_both};
 
 on_both! {
     of_all_936_triples_those_of_the_table_are_delivered_and_no_others;
+    whether_a_call_is_allowed_counts_contacts_contracts_and_approvals;
     c_01_the_ceo_reaches_managers_alone;
     c_02_a_manager_reaches_its_workers_the_ceo_and_other_managers_on_terms;
     c_03_a_worker_reaches_its_manager_alone;
@@ -105,6 +106,14 @@ impl Caller {
             "deadline": "2027-01-01", "deliverables": ["d"], "acceptance_criteria": ["a"]});
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         self.post("/api/contracts", &body).await
+    }
+
+    /// What would be ruled on a call.
+    pub async fn ruled(&self, agent: &str, tool: &str, arguments: Value) -> Value {
+        let call = json!({"agent": agent, "tool": tool, "arguments": arguments});
+        let ruled = self.post("/api/authorize", &call).await;
+        assert_eq!(ruled.status, 200, "{ruled:?}");
+        ruled.json()
     }
 
     pub async fn step(&self, contract: &str, to: &str) -> Answer {
@@ -208,11 +217,15 @@ async fn of_all_936_triples_those_of_the_table_are_delivered_and_no_others(on: O
             for to in AGENTS.into_iter().filter(|it| *it != from) {
                 for kind in TYPES {
                     tried += 1;
+                    // Who asks beforehand is told what will be.
+                    let mail = json!({"to": to, "type": kind, "subject": "s", "body": "b"});
+                    let ruled = agents[from].ruled(from, "send_mail", mail).await;
                     let sent = agents[from].mail(to, kind).await;
                     let bound = NEED_A_CONTRACT.contains(&(from, to, kind));
                     let open = table.contains(&(from, to, kind)) && (contracted || !bound);
                     assert_eq!(sent.status == 201, open, "{from} {to} {kind}: {sent:?}");
                     assert!(sent.status == 201 || sent.status == 403);
+                    assert_eq!(ruled["ruling"], if open { "allow" } else { "deny" }, "{ruled}");
                     delivered += usize::from(open);
                 }
             }
@@ -221,6 +234,45 @@ async fn of_all_936_triples_those_of_the_table_are_delivered_and_no_others(on: O
     }
     let closed = agents["frontend_worker"].mail("product_manager", "info").await;
     closed.rejected_at("type");
+}
+
+async fn whether_a_call_is_allowed_counts_contacts_contracts_and_approvals(on: On) {
+    let office = Office::open(on).await;
+    let operator = office.server.operator();
+    let contract = |to: &str| json!({"to": to, "title": "t", "body": "b"});
+    let image = json!({"environment": "production", "deployment": "shop/web:1"});
+    let staged = json!({"environment": "staging", "deployment": "shop/web:1"});
+    for (agent, tool, arguments, rule) in [
+        (
+            "backend_worker",
+            "send_mail",
+            json!({"to": "ceo", "type": "info", "subject": "s", "body": "b"}),
+            "mail.contact",
+        ),
+        ("backend_worker", "escalate", json!({"subject": "s", "body": "b"}), ""),
+        ("it_manager", "create_contract", contract("backend_worker"), ""),
+        ("it_manager", "create_contract", contract("research_worker"), "mail.contact"),
+        ("ceo", "generate_contract", contract("backend_worker"), "mail.contact"),
+        ("devops_worker", "docker_deploy", image.clone(), "deployment_approval"),
+        ("devops_worker", "docker_deploy", staged, ""),
+    ] {
+        let ruled = operator.ruled(agent, tool, arguments).await;
+        if rule.is_empty() {
+            assert_ne!(ruled["ruling"], "deny", "{tool}: {ruled}");
+            continue;
+        }
+        let reason = &ruled["reasons"][0];
+        let said = (&ruled["ruling"], &reason["layer"], &reason["rule"]);
+        assert_eq!(said, (&json!("deny"), &json!("arguments"), &json!(rule)), "{tool}: {ruled}");
+    }
+    // Asking is no attempt.
+    let rejections = operator.get("/api/mail/rejections").await.json();
+    assert_eq!(rejections["items"], json!([]));
+    let approval = json!({"to": "devops_worker", "type": "deployment_approval", "subject": "s",
+        "body": "b", "environment": "production", "deployment": "shop/web:1"});
+    assert_eq!(office.agent("it_manager").await.write(approval).await.status, 201);
+    let ruled = operator.ruled("devops_worker", "docker_deploy", image).await;
+    assert_eq!(ruled["ruling"], "require_human", "{ruled}");
 }
 
 async fn c_01_the_ceo_reaches_managers_alone(on: On) {

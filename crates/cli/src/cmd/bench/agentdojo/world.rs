@@ -168,6 +168,7 @@ impl World {
             task: Some(words),
             now: self.now,
             warrant: &Warrant::default(),
+            record: None,
             limits: &[],
         });
         let answer = ruling.asks().then(|| Answer::Request(Arc::new(self.request(&call))));
