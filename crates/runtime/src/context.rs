@@ -12,6 +12,7 @@ use chancery_domain::event::{
 use chancery_domain::id::{AgentId, CallId, MessageId};
 use chancery_domain::policy::{Spent, glob};
 use chancery_store::read::Exchange;
+use serde_json::Value;
 
 use crate::authority::Authority;
 use crate::model::{Message, ToolOffer};
@@ -198,12 +199,15 @@ impl Context {
                 if let Decision::Supplied(result) = &it.decision {
                     self.result(it.call.clone(), result.clone());
                 }
+                if let Some(arguments) = &it.arguments {
+                    self.edited(&it.call, arguments);
+                }
             }
             Event::WaitBegan(it) => self.waiting_call = Some(it.call.clone()),
             Event::Signalled(it) => {
                 let text = match &it.payload {
-                    serde_json::Value::Null => format!("signal `{}` arrived", it.correlation_key),
-                    serde_json::Value::String(text) => text.clone(),
+                    Value::Null => format!("signal `{}` arrived", it.correlation_key),
+                    Value::String(text) => text.clone(),
                     payload => payload.to_string(),
                 };
                 self.signal_result(CallResult::ok(text));
@@ -265,6 +269,21 @@ impl Context {
             text.push_str(EXPLAINED);
             text.push_str(&it.text);
         }
+    }
+
+    /// The model reads its calls as it made them: where a person put another in the place of one,
+    /// it is told which.
+    fn edited(&mut self, id: &CallId, arguments: &Value) {
+        let called = self.messages.iter().rev().find_map(|it| match it {
+            Message::Assistant { calls, .. } => calls.iter().find(|it| it.id == *id),
+            Message::User { .. } | Message::Tool { .. } => None,
+        });
+        let tool = called.map_or("", |it| &*it.tool);
+        let text = format!(
+            "(Your call of `{tool}` was withdrawn: a person put another in its place, with the \
+             arguments {arguments}. What you read as its result is of that.)"
+        );
+        self.overheard.push((None, Message::User { text }));
     }
 
     /// What the model would read now if the calls of the open batch had ended with nothing but

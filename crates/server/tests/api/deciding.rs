@@ -254,6 +254,10 @@ async fn edited_arguments_are_ruled_on_and_are_what_runs(on: On) {
     assert_eq!(edited.json()["arguments"], json!({"to": "a"}));
     lin.until(&run, "completed").await;
     assert_eq!(house.ledger(), ["pay b"]);
+    // The model, which reads its own call, is told that it was another that ran.
+    let read = house.model.requests().last().unwrap().body["messages"].to_string();
+    assert!(read.contains(r"`pay` was withdrawn"), "{read}");
+    assert!(read.contains(r#"with the arguments {\"to\":\"b\"}"#), "{read}");
     assert_eq!(edit(json!({"to": "b"})).await.status, 200);
     edit(json!({"to": "c"})).await.problem(409, "already_decided");
     lin.grant(&asked[0]).await.problem(409, "already_decided");
