@@ -302,6 +302,6 @@ fn policy_result(tool: &str, reasons: &[Reason]) -> CallResult {
         "UNKNOWN_TOOL" | "INVALID_ARGUMENTS" => &*first.rule,
         _ => "PERMISSION_DENIED",
     };
-    let text = format!("{code}: {} (layer `{}`, rule `{}`)", first.detail, first.layer, first.rule);
+    let text = format!("{} (layer `{}`, rule `{}`)", first.detail, first.layer, first.rule);
     CallResult::error(code, text)
 }

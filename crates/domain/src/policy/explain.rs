@@ -5,6 +5,9 @@ use super::{Bounds, Fitness, Layer, Question, Reason, Ruling, glob};
 use crate::id::{AgentId, UserId};
 use crate::org::{Place, Role, Stated};
 
+/// The rule that arguments break which a tool does not take.
+const INVALID_ARGUMENTS: &str = "INVALID_ARGUMENTS";
+
 /// What a layer says, before it is put in words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Word(pub Ruling, pub Why);
@@ -55,7 +58,10 @@ impl<'q> Verdict<'q> {
     /// Every layer that spoke, the strictest first, otherwise in their order.
     pub fn reasons(&self) -> Vec<Reason> {
         let mut reasons: Vec<Reason> = (0..8).flat_map(|at| self.spoken(at)).collect();
-        reasons.sort_by_key(|it| std::cmp::Reverse(it.outcome));
+        // Whether a call is theirs to make comes before how they made it: to say what a tool takes
+        // is for those who have it.
+        let unfit = |it: &Reason| it.rule == INVALID_ARGUMENTS;
+        reasons.sort_by_key(|it| (std::cmp::Reverse(it.outcome), unfit(it)));
         reasons
     }
 
@@ -115,7 +121,7 @@ impl<'q> Verdict<'q> {
                     _ => "",
                 };
                 let detail = format!("the arguments do not fit the schema of `{tool}`: {how}");
-                ("INVALID_ARGUMENTS".to_owned(), detail)
+                (INVALID_ARGUMENTS.to_owned(), detail)
             }
             Why::Delegated => {
                 ("delegated_permissions".to_owned(), format!("`{tool}` is within the delegation"))

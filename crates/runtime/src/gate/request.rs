@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chancery_domain::event::{Call, Request, RequestKind};
 use chancery_domain::id::WaitKey;
-use chancery_domain::policy::Ruling;
+use chancery_domain::policy::{Access, Ruling};
 use chancery_domain::text::visible;
 use chancery_store::StoreError;
 use serde_json::{Value, json};
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::Gatehouse;
 use crate::clock;
 use crate::digest::sha256;
+use crate::tool::{Caller, Description, Touched};
 
 /// How long questions stand, and what becomes of those that nobody answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +58,7 @@ pub(super) async fn about(
 ) -> Result<Request, StoreError> {
     let tools = gate.authority.tools();
     let mut shown = tools.describe(call).await;
+    add_paths(gate, call, &mut shown);
     shown.payload.values_mut().for_each(make_visible);
     let definition_sha256 = tools.definition_sha256(&call.tool).map(str::to_owned);
     // The very same call of the very same tool.
@@ -88,6 +90,31 @@ pub(super) async fn about(
         expires_at,
         escalates: gate.terms.on_expiry == OnExpiry::Escalate && expires_at.is_some(),
     })
+}
+
+/// A tool that says nothing of a call itself still says which paths it touches.
+fn add_paths(gate: &Gatehouse<'_>, call: &Call, shown: &mut Description) {
+    let (authority, agent) = (gate.authority, &gate.speaker.agent);
+    let Some(role) = authority.org().role_of(agent) else { return };
+    if shown.kind != RequestKind::All || shown.payload.contains_key("paths") {
+        return;
+    }
+    let org = authority.org();
+    let caller = Caller { agent: agent.as_str(), role, org, warrant: &gate.warrant };
+    let touched = authority.tools().touches(call, caller).into_iter();
+    let paths: Vec<(Access, String)> = touched
+        .filter_map(|it| match it {
+            Touched::Path(access, path) => Some((access, path)),
+            Touched::Branch(_) => None,
+        })
+        .collect();
+    if paths.is_empty() {
+        return;
+    }
+    let writes = paths.iter().any(|(access, _)| *access == Access::Write);
+    shown.kind = if writes { RequestKind::Write } else { RequestKind::Read };
+    let paths: Vec<&str> = paths.iter().map(|(_, path)| &**path).collect();
+    shown.payload.insert("paths".to_owned(), json!(paths));
 }
 
 /// Whatever a tool says of a call: nothing in it is hidden from the person who reads it.

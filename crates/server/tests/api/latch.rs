@@ -209,13 +209,15 @@ async fn a_request_carries_what_is_needed_to_decide_on_a_write(on: On) {
 
 async fn a_request_says_of_which_kind_it_is(on: On) {
     let house = House::open(on).await;
-    let every = "tools: {read_file: require_approval, wait_for_signal: require_human}\n";
+    let every = "tools: {read_file: require_approval, wait_for_signal: require_human, \
+                 write_note: require_approval}\n";
     house.change("", every).await;
     let lin = house.lin().await;
     let wait = json!({"correlation_key": "go"});
     let batch = json!([[
         ["read_file", {"path": "plan.txt"}], ["write_file", {"path": "plan.txt", "content": "x"}],
         ["pay", {"to": "a"}], ["wait_for_signal", wait],
+        ["write_note", {"title": "t", "content": "x"}],
     ]]);
     let (run, asked) = lin.asking("pa", batch).await;
     let kinds: Vec<(&Value, &Value)> = asked.iter().map(|it| (&it["tool"], &it["kind"])).collect();
@@ -224,12 +226,14 @@ async fn a_request_says_of_which_kind_it_is(on: On) {
         ("write_file", "write"),
         ("pay", "command"),
         ("wait_for_signal", "all"),
+        ("write_note", "write"),
     ]
     .map(|(tool, kind)| (json!(tool), json!(kind)));
     assert_eq!(kinds, due.each_ref().map(|(tool, kind)| (tool, kind)));
     assert_eq!(asked[0]["payload"], json!({"paths": ["plan.txt"], "rememberable": true}));
     assert_eq!(asked[3]["payload"], json!({"rememberable": false}));
-    for it in &asked[..3] {
+    assert_eq!(asked[4]["payload"], json!({"paths": ["agents/pa/notes"], "rememberable": true}));
+    for it in asked[..3].iter().chain(&asked[4..]) {
         assert_eq!(lin.deny(it).await.status, 200);
     }
     // A wait is a call like any other: it begins when a person has said so.
