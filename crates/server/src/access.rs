@@ -135,13 +135,7 @@ impl Caller {
     /// where a person must be asked is not decided here, but by the batch itself.
     pub async fn check_decides(&self, app: &App, row: &PermissionRow) -> Result<()> {
         let refused = |detail: &str| Err(ApiError::Forbidden(detail.to_owned()));
-        match self.token.kind {
-            TokenKind::Agent => return refused("an agent decides nothing"),
-            TokenKind::Service if !self.token.approve => {
-                return refused("this token does not hold the permission `approve`");
-            }
-            TokenKind::Human | TokenKind::Service => {}
-        }
+        self.check_decides_at_all()?;
         if !app.permissions.own_requests && self.is_behind(app, row).await? {
             return refused("somebody else must answer what you had a hand in asking");
         }
@@ -153,6 +147,19 @@ impl Caller {
             // Where nobody is named for it, whoever asks is the only one who can.
             _ if !app.has_approver() => Ok(()),
             _ => refused("an approver must answer this"),
+        }
+    }
+
+    /// Whether there is anything that the caller may answer. What is asked does not matter to
+    /// that, so it is said before it is looked for.
+    pub fn check_decides_at_all(&self) -> Result<()> {
+        let refused = |detail: &str| Err(ApiError::Forbidden(detail.to_owned()));
+        match self.token.kind {
+            TokenKind::Agent => refused("an agent decides nothing"),
+            TokenKind::Service if !self.token.approve => {
+                refused("this token does not hold the permission `approve`")
+            }
+            TokenKind::Human | TokenKind::Service => Ok(()),
         }
     }
 

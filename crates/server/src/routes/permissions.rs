@@ -99,6 +99,7 @@ pub async fn decide(
     Path(id): Path<String>,
     Body(body): Body<Decide>,
 ) -> Result<Json<Permission>> {
+    caller.check_decides_at_all()?;
     let row = visible(&app, &caller, &id).await?;
     let permission = row.id;
     answer(&app, &caller, row, body).await?;
