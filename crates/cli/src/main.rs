@@ -34,6 +34,9 @@ pub struct Global {
     /// Answer in JSON
     #[arg(long, global = true)]
     json: bool,
+    /// Does not ask whether it is meant; few commands do
+    #[arg(long, global = true)]
+    yes: bool,
     /// Where everything is kept that is not in a PostgreSQL [default: chancery-data]
     #[arg(long, alias = "data-dir", global = true, value_name = "DIR")]
     data: Option<PathBuf>,

@@ -36,10 +36,10 @@ Exit codes
     2  the command line cannot be meant so
     3  cancelled by you
     4  not signed in, or not allowed
-    5  the run ended without success
+    5  the run that was waited for (`--wait`, `--follow`, `chat`) ended without success
     6  policy says no: `can-i`, or a call that is denied
     7  conflict: decided by someone else already, or not as it was any more
-    8  waits, or would wait, for someone
+    8  the run that was waited for waits for someone, or a call would (`can-i`)
   130  interrupted by Ctrl-C
 
 With `--json` an error is one line on standard error,

@@ -31,6 +31,11 @@ pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
     line(format_args!("{}", serde_json::to_string_pretty(value)?))
 }
 
+/// A list that is whole, in the form that lists have everywhere.
+pub fn list(items: &impl Serialize) -> anyhow::Result<()> {
+    json(&serde_json::json!({ "items": items, "next_cursor": null }))
+}
+
 pub fn table(head: &[&str], rows: Vec<Vec<String>>) -> anyhow::Result<()> {
     line(format_args!("{}", laid_out(head, rows).trim_fmt()))
 }

@@ -69,7 +69,7 @@ fn list(global: &Global, config: &Config, limit: usize) -> anyhow::Result<Outcom
             json!({ "name": name, "provider": it.provider, "model": it.model,
                 "base_url": it.base_url, "api_key_env": it.api_key_env })
         });
-        output::json(&json!({ "items": shown.collect::<Vec<_>>() }))?;
+        output::list(&shown.collect::<Vec<_>>())?;
         return Ok(Outcome::Done);
     }
     if config.models.is_empty() {

@@ -212,7 +212,7 @@ async fn history(global: &Global, window: &Window) -> anyhow::Result<Outcome> {
     }
     window.cut(&mut items, |it| it.at)?;
     if global.json {
-        output::json(&items)?;
+        output::list(&items)?;
         return Ok(Outcome::Done);
     }
     let rows = items.into_iter().map(|it| {

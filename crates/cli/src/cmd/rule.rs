@@ -5,7 +5,6 @@ use chancery_api::permission::{Narrow, StandingRule};
 use chancery_runtime::clock;
 use clap::Subcommand;
 use jiff::Timestamp;
-use serde_json::json;
 
 use crate::Global;
 use crate::elapsed::{self, span};
@@ -54,7 +53,7 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
             rules.retain(|it| since.is_none_or(|since| it.made_at >= since));
             rules.truncate(limit.unwrap_or(usize::MAX));
             if global.json {
-                output::json(&json!({ "items": rules, "next_cursor": null }))?;
+                output::list(&rules)?;
             } else {
                 list(&rules)?;
             }

@@ -111,6 +111,8 @@ pub enum Command {
 
 pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
     let client = client(global)?;
+    // What became of the run is the outcome of a command that waits for it, and of no other.
+    let waits = matches!(command, Command::Start { wait: true, .. });
     let shown = match command {
         Command::Ls { status, agent, group, limit, since } => {
             let since = since.as_deref().map(elapsed::since).transpose()?;
@@ -127,7 +129,7 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
             let run = client.run(&id).await?;
             story::print(&client, &run).await?;
             print_next(&client, &run).await?;
-            return Ok(outcome::of_status(&run.status));
+            return Ok(Outcome::Done);
         }
         Command::Export { id } => return export(&client, &id).await,
         Command::Tree { id } => return tree(global, &client.tree(&id).await?),
@@ -156,7 +158,7 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
                     } else {
                         output::line(format_args!("{} {}", told.id, told.status))?;
                     }
-                    return Ok(outcome::of_status(&told.status));
+                    return Ok(Outcome::Done);
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -175,7 +177,7 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
         print(&shown)?;
         print_next(&client, &shown).await?;
     }
-    Ok(outcome::of_status(&shown.status))
+    Ok(if waits { outcome::of_status(&shown.status) } else { Outcome::Done })
 }
 
 /// Follows a run until it ends or waits for someone. The stream says when to look.
@@ -251,7 +253,7 @@ async fn trace(
             if !global.json {
                 print_next(client, &run).await?;
             }
-            return Ok(outcome::of_status(&run.status));
+            return Ok(if follow { outcome::of_status(&run.status) } else { Outcome::Done });
         }
         // Something more has come when the first of it arrives.
         client.follow(id, after).await?.chunk().await?;
@@ -292,7 +294,7 @@ async fn fork(
         let forked_from = run.forked_from.take();
         run = Run { forked_from, ..settled(client, run).await? };
     }
-    let outcome = outcome::of_status(&run.status);
+    let outcome = if wait { outcome::of_status(&run.status) } else { Outcome::Done };
     if global.json {
         output::json(&Fork { run, carried, dropped })?;
         return Ok(outcome);

@@ -117,7 +117,7 @@ async fn ruled(client: &Client, path: &Path, it: Expected<'_>) -> anyhow::Result
         run: None,
     };
     let ruled = client.authorize(&question).await?;
-    let mut ruling = match layers::word(&ruled.ruling) {
+    let ruling = match layers::word(&ruled.ruling) {
         "yes" => "allow",
         "ask" => "ask",
         _ => "deny",
@@ -126,23 +126,12 @@ async fn ruled(client: &Client, path: &Path, it: Expected<'_>) -> anyhow::Result
     for reason in &ruled.reasons {
         because.push(reason.layer.clone());
         because.push(reason.rule.clone());
-    }
-    let mut detail = ruled.reasons.first().map(layers::sentence).unwrap_or_default();
-    // A mail that may be written may still go nowhere.
-    if ruling != "deny"
-        && let (Some(to), Some(kind)) = (text(it, "to"), text(it, "type"))
-        && it.tool == "send_mail"
-    {
-        let query = [("from", agent.to_owned()), ("to", to.to_owned()), ("type", kind.to_owned())];
-        let routed = client.can_mail(&query).await?;
-        if !routed.allowed {
-            ruling = "deny";
-            let step = routed.step.unwrap_or_default();
-            because = rules_of(&step).iter().map(|it| (*it).to_owned()).collect();
-            because.push(step);
-            detail = routed.reason.unwrap_or_default();
+        if let Some(step) = reason.rule.strip_prefix("mail.") {
+            because.extend(rules_of(step).iter().map(|it| (*it).to_owned()));
+            because.push(step.to_owned());
         }
     }
+    let detail = ruled.reasons.first().map(layers::sentence).unwrap_or_default();
     let (expected, ok) = match it.expect {
         None => ("that it is not denied".to_owned(), ruling != "deny"),
         Some(Expect::Allow) => ("allow".to_owned(), ruling == "allow"),
@@ -155,10 +144,6 @@ async fn ruled(client: &Client, path: &Path, it: Expected<'_>) -> anyhow::Result
     let (file, entry) = (path.display().to_string(), it.entry);
     let (agent, tool) = (it.agent.to_owned(), it.tool.to_owned());
     Ok(Outcomes { file, agent, entry, tool, ruling, because, detail, expected, ok })
-}
-
-fn text<'e>(it: Expected<'e>, name: &str) -> Option<&'e str> {
-    it.arguments.get(name).and_then(Value::as_str)
 }
 
 /// The rules of the chain of command that a step of the mailroom holds.

@@ -108,7 +108,7 @@ async fn list(global: &Global, client: &Client, window: &Window) -> anyhow::Resu
         let shown = people.into_iter().map(|(name, it)| {
             json!({ "name": name, "operator": it.operator, "tokens": it.valid, "since": it.since })
         });
-        output::json(&json!({ "items": shown.collect::<Vec<_>>() }))?;
+        output::list(&shown.collect::<Vec<_>>())?;
     } else {
         let rows = people.into_iter().map(|(name, it)| {
             let right = if it.operator { "operator" } else { "" };

@@ -116,7 +116,8 @@ fn a_server_is_given_a_version_and_an_earlier_one_again() {
     );
     assert_eq!(place.chancery(&["org", "diff", "1"]).done(), change);
     let history = place.chancery(&["org", "history", "--json"]).json();
-    let sources: Vec<_> = history.as_array().unwrap().iter().map(|it| &it["source"]).collect();
+    let sources: Vec<_> =
+        history["items"].as_array().unwrap().iter().map(|it| &it["source"]).collect();
     assert_eq!(sources, ["api", "built-in"]);
 
     place.chancery(&["org", "export", "out"]).done();

@@ -54,19 +54,19 @@ fn a_run_is_started_and_looked_at() {
 }
 
 #[test]
-fn a_waiting_run_is_exit_code_8_until_it_is_signalled() {
+fn who_waits_for_a_run_that_waits_gets_exit_code_8_and_nobody_else() {
     let place = Place::configured("");
     let _server = place.serve(&[]);
     let waiting = place.chancery(&["run", "start", "wait", "--wait", "--json"]);
     assert_eq!(waiting.code, 8, "{waiting:?}");
     let run = id(&waiting);
     let shown = place.chancery(&["run", "show", &run]);
-    assert_eq!(shown.code, 8);
+    assert_eq!(shown.code, 0);
     // A key is a stranger's text: for the shell it is one word.
     let next = format!("  next    chancery run signal {run} 'go; rm x'");
     assert!(shown.out.lines().any(|it| it == next), "{shown:?}");
-    assert_eq!(place.chancery(&["run", "trace", &run]).code, 8);
-    assert_eq!(place.chancery(&["run", "say", &run, "one more thing"]).code, 8);
+    assert_eq!(place.chancery(&["run", "trace", &run]).code, 0);
+    assert_eq!(place.chancery(&["run", "say", &run, "one more thing"]).code, 0);
     place.chancery(&["run", "signal", &run, "other"]).failed(1);
     place.chancery(&["run", "signal", &run, "go; rm x", "--payload", "{"]).failed(2);
     let payload = r#"{"note": "care"}"#;
@@ -86,15 +86,17 @@ fn a_waiting_run_is_exit_code_8_until_it_is_signalled() {
 }
 
 #[test]
-fn a_cancelled_run_is_exit_code_5() {
+fn to_cancel_a_run_is_no_failure_and_to_wait_for_it_is() {
     let place = Place::configured("");
     let _server = place.serve(&[]);
     let run = id(&place.chancery(&["run", "start", "wait", "--wait", "--json"]));
     for _ in 0..2 {
         let cancelled = place.chancery(&["run", "cancel", &run]);
-        assert_eq!((cancelled.code, &*cancelled.err), (5, ""), "{cancelled:?}");
+        assert_eq!((cancelled.code, &*cancelled.err), (0, ""), "{cancelled:?}");
         assert!(cancelled.out.starts_with(&format!("{run}  cancelled")), "{cancelled:?}");
     }
+    assert_eq!(place.chancery(&["run", "show", &run, "--yes"]).code, 0);
+    assert_eq!(place.chancery(&["run", "trace", &run, "--follow"]).code, 5);
 }
 
 #[test]

@@ -27,9 +27,6 @@ pub struct Args {
     /// Why; a HIGH one needs it
     #[arg(short, long, visible_short_alias = 'r', visible_alias = "reason", value_name = "TEXT")]
     comment: Option<String>,
-    /// Does not ask whether it is meant
-    #[arg(long)]
-    yes: bool,
 }
 
 pub async fn edit(global: &Global, client: &Client, args: Args) -> anyhow::Result<Outcome> {
@@ -59,7 +56,7 @@ pub async fn edit(global: &Global, client: &Client, args: Args) -> anyhow::Resul
     }
     let ruling = check(client, &before, &arguments).await?;
     let comment = args.comment.filter(|it| !it.trim().is_empty());
-    let comment = match args.yes {
+    let comment = match global.yes {
         true => comment,
         false => match confirmed(&mut prompt, &before, &ruling, comment).await? {
             Some(comment) => comment,

@@ -74,7 +74,7 @@ pub fn mail(global: &Global, org: &Org) -> anyhow::Result<()> {
         let items = open.iter().map(|((from, to, kind), contract)| {
             json!({ "from": from, "to": to, "type": kind, "needs_contract": contract })
         });
-        return output::json(&json!({ "items": items.collect::<Vec<_>>() }));
+        return output::list(&items.collect::<Vec<_>>());
     }
     let mut rows: Vec<Vec<String>> = Vec::new();
     for ((from, to, kind), contract) in open {
