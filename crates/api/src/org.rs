@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::run::DelegatedPermissions;
@@ -39,6 +40,9 @@ pub struct Org {
     pub mistakes: Vec<Mistake>,
     /// What keeps the files in the server's directory from being in force.
     pub pending_mistakes: Vec<Mistake>,
+    /// The files, as `PUT /api/org` takes them; for operators. What is not among them is built in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -183,6 +187,12 @@ pub struct Tool {
     pub capabilities: Vec<String>,
     /// `built-in`, `command` or `mcp`
     pub kind: String,
+    /// JSON Schema of the arguments.
+    pub parameters: Value,
+    /// May be run again when its outcome is unknown.
+    pub idempotent: bool,
+    /// May overlap with its neighbours in a batch.
+    pub supports_parallel: bool,
 }
 
 /// `GET /api/mcp/servers`: a server that tools come from.

@@ -333,7 +333,7 @@ async fn keep(
         .await
 }
 
-fn texts(files: &Files) -> BTreeMap<String, String> {
+pub fn texts(files: &Files) -> BTreeMap<String, String> {
     files.iter().map(|(name, text)| (name.to_owned(), text.to_owned())).collect()
 }
 

@@ -15,6 +15,7 @@ use crate::access::{Caller, Operator};
 use crate::error::{ApiError, Result};
 use crate::extract::{Body, Params};
 use crate::organisation::difference::difference;
+use crate::organisation::reload;
 use crate::organisation::{Files, Mistakes};
 use crate::paging;
 use crate::router::App;
@@ -24,7 +25,9 @@ use crate::view::org as view;
 #[utoipa::path(get, path = "/api/org", responses((status = 200, body = Org), Problems))]
 pub async fn show(State(app): State<App>, caller: Caller) -> Result<Json<Org>> {
     check_reader(&caller)?;
-    Ok(Json(view::org(&app.organisation.state(), app.authority.get().tools())))
+    let state = app.organisation.state();
+    let files = caller.is_operator().then(|| reload::texts(&state.loaded.files));
+    Ok(Json(Org { files, ..view::org(&state, app.authority.get().tools()) }))
 }
 
 #[derive(Debug, Default, Deserialize, IntoParams)]

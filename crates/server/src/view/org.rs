@@ -30,6 +30,7 @@ pub fn org(state: &State, tools: &Tools) -> Org {
         },
         mistakes: state.loaded.warnings.iter().map(mistake).collect(),
         pending_mistakes: state.pending.iter().map(mistake).collect(),
+        files: None,
     }
 }
 
@@ -129,5 +130,8 @@ pub fn tool(spec: &ToolSpec, is_command: bool) -> Tool {
         risk: spec.risk.as_str().to_owned(),
         capabilities: spec.capabilities.clone(),
         kind: kind.to_owned(),
+        parameters: spec.parameters.clone(),
+        idempotent: spec.idempotent,
+        supports_parallel: spec.supports_parallel,
     }
 }

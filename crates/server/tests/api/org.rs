@@ -79,7 +79,11 @@ async fn what_is_built_in_is_version_one() {
 async fn the_organisation_is_changed_by_operators_and_read_by_people() {
     let server = Server::start().await;
     let lin = server.human("lin").await;
-    assert_eq!(lin.get("/api/org").await.status, 200);
+    assert_eq!(lin.get("/api/org").await.json()["files"], json!(null));
+    // Whoever may change it reads what there is to change, in the form that is taken.
+    let there = server.operator().get("/api/org").await.json()["files"].clone();
+    let checked = put(&server.operator(), "/api/org?check=true", there.clone()).await;
+    assert_eq!((checked.status, &checked.json()["differences"]), (200, &json!([])), "{there}");
     put(&lin, "/api/org", json!({})).await.problem(403, "forbidden");
     lin.get("/api/org/versions").await.problem(403, "forbidden");
     lin.get("/api/org/versions/1").await.problem(403, "forbidden");
