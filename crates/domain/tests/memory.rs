@@ -160,6 +160,8 @@ fn the_tiers_are_those_of_the_design() {
         [
             r#"blackboard 50 ["acme",null,"shop","grp_delivery",null,"core",false]"#,
             r#"blackboard 50 ["acme",null,"shop","grp_delivery",null,"episodic",false]"#,
+            r#"blackboard 50 ["acme",null,null,"grp_delivery",null,"core",false]"#,
+            r#"blackboard 50 ["acme",null,null,"grp_delivery",null,"episodic",false]"#,
             r#"project 30 ["acme",null,"shop",null,null,"archival",false]"#,
             r#"project 30 ["acme",null,"shop",null,null,"core",false]"#,
             r#"enterprise 20 ["acme",null,null,null,null,"archival",false]"#,

@@ -207,11 +207,15 @@ impl Party {
     ) -> Vec<Tier> {
         let org = Scope::org(&self.org);
         let of_project = Scope { project: project.clone(), ..org.clone() };
-        let of_group = Scope { project: project.clone(), group: Some(group), ..org.clone() };
+        let of_group = Scope { group: Some(group), ..org.clone() };
         let both = |scope: &Scope, kinds: [MemoryKind; 2]| {
             kinds.into_iter().map(|kind| Partition::new(scope.clone(), kind)).collect::<Vec<_>>()
         };
-        let blackboard = both(&of_group, [MemoryKind::Core, MemoryKind::Episodic]);
+        // What a group wrote down for a project, and what it knows whatever it works on.
+        let in_project = project.clone().map(|it| Scope { project: Some(it), ..of_group.clone() });
+        let boards = in_project.into_iter().chain([of_group]);
+        let board = |it: Scope| both(&it, [MemoryKind::Core, MemoryKind::Episodic]);
+        let blackboard = boards.flat_map(board).collect();
         // Without a project there is no project's knowledge beside the enterprise's.
         let of_project = match project {
             Some(_) => both(&of_project, [MemoryKind::Archival, MemoryKind::Core]),

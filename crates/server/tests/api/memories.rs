@@ -162,6 +162,15 @@ async fn a_groups_blackboard_comes_first_for_the_group(server: &Server) {
     let (board, project) = (["blackboard"; 5], ["project"; 3]);
     assert_eq!(tiers, [&board[..], &project[..], &["enterprise"; 2][..]].concat());
     lin.get("/api/memories/search?q=release&mode=group").await.problem(400, "bad_request");
+    // What the group knows whatever it works on is on its board in every project.
+    let scope = json!({"group": "grp_delivery"});
+    keep(&lin, json!({"content": "anywhere canary", "type": "core", "scope": scope})).await;
+    for project in ["", "&project=shop", "&project=other"] {
+        let query = format!("q=canary&mode=group&group=grp_delivery{project}");
+        let items = found(&lin, &query).await;
+        assert_eq!(contents(&items), ["anywhere canary"], "{project}");
+        assert_eq!(items[0]["tier_name"], "blackboard");
+    }
 }
 
 async fn another_users_memory_is_not_there(server: &Server) {
