@@ -55,7 +55,7 @@ fn group(key: &Key, node: &Node, draft: &mut Draft, mistakes: &mut Mistakes) -> 
         mistakes.add_with(node.at, "E208", detail, hint);
     }
     let rounds = table.get("rounds");
-    let rounds = rounds.and_then(|it| whole(it, &at("rounds"), ROUNDS_MAX, mistakes));
+    let rounds = rounds.and_then(|it| whole(it, &at("rounds"), 1..=ROUNDS_MAX, mistakes));
     Some(Group {
         name: named("name", mistakes).unwrap_or_else(|| key.name.clone()),
         description: named("description", mistakes).unwrap_or_default(),

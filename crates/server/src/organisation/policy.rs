@@ -50,7 +50,7 @@ fn limits(node: &Node, draft: &mut Draft, mistakes: &mut Mistakes) {
     let keys = &["run_tokens", "run_steps", "calls_per_minute"];
     let Some(table) = Table::read(node, "limits", keys, mistakes) else { return };
     let number = |node: &Node, path: &str, mistakes: &mut Mistakes| {
-        let value = whole(node, path, NUMBER_MAX, mistakes)?;
+        let value = whole(node, path, 0..=NUMBER_MAX, mistakes)?;
         Some(Stated { value, place: Some(node.at.place()) })
     };
     let mut of = |name: &str| number(table.get(name)?, &format!("limits.{name}"), mistakes);

@@ -2,6 +2,8 @@
 //!
 //! Everything goes on after a mistake, so that all of them are found at once.
 
+use std::ops::RangeInclusive;
+
 use chancery_domain::org::Stated;
 use chancery_domain::policy::{Bounds, Ruling};
 
@@ -88,14 +90,20 @@ pub fn boolean(node: &Node, path: &str, mistakes: &mut Mistakes) -> Option<bool>
     }
 }
 
-pub fn whole(node: &Node, path: &str, max: u32, mistakes: &mut Mistakes) -> Option<u32> {
+pub fn whole(
+    node: &Node,
+    path: &str,
+    range: RangeInclusive<u32>,
+    mistakes: &mut Mistakes,
+) -> Option<u32> {
     if let Value::Scalar { text, plain: true } = &node.value
         && let Ok(number) = text.parse::<u32>()
-        && number <= max
+        && range.contains(&number)
     {
         return Some(number);
     }
-    expected(node, path, &format!("a whole number from 0 to {max}"), mistakes);
+    let (from, to) = range.into_inner();
+    expected(node, path, &format!("a whole number from {from} to {to}"), mistakes);
     None
 }
 

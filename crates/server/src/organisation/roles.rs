@@ -80,7 +80,7 @@ fn role(key: &Key, node: &Node, draft: &mut Draft, mistakes: &mut Mistakes) -> R
         role.display_name = name;
     }
     if let Some(it) = table.get("level")
-        && let Some(level) = whole(it, &at("level"), u8::MAX.into(), mistakes)
+        && let Some(level) = whole(it, &at("level"), 0..=u8::MAX.into(), mistakes)
     {
         role.level = u8::try_from(level).unwrap_or(u8::MAX);
         if level == 0 {
