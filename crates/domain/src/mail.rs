@@ -322,16 +322,20 @@ fn check_contract(
 }
 
 /// Whether an active contract opens the way between two: given to the lower of them by one of
-/// its superiors, and, where they are of different departments, saying so.
+/// its superiors, and, where they are of different departments, saying so. Where neither is lower,
+/// either may hold it.
 fn links(org: &Org, one: &str, other: &str, contracts: &[Contract]) -> bool {
-    let department = |name: &str| org.role_of(&AgentId::from(name)).map(|it| it.department.clone());
-    let across = department(one) != department(other);
+    let role = |name: &str| org.role_of(&AgentId::from(name));
+    // Who has no role is the board, above everyone.
+    let level = |name: &str| role(name).map_or(0, |it| it.level);
+    let lower = level(one).max(level(other));
+    let across = role(one).map(|it| &it.department) != role(other).map(|it| &it.department);
     contracts.iter().any(|it| {
-        let between = [one, other].contains(&it.to.as_str());
-        let superior = org
-            .role_of(&it.to)
-            .is_some_and(|role| contract::reports_to(org, role, it.from.as_str()));
-        it.state.is_active() && between && superior && (!across || it.cross_department)
+        let to = it.to.as_str();
+        let given_to_lower = [one, other].contains(&to) && level(to) == lower;
+        let superior =
+            role(to).is_some_and(|role| contract::reports_to(org, role, it.from.as_str()));
+        it.state.is_active() && given_to_lower && superior && (!across || it.cross_department)
     })
 }
 

@@ -337,6 +337,10 @@ async fn c_05_across_departments_mail_goes_through_managers(on: On) {
     let frontend = office.agent("frontend_worker").await;
     let manager = office.agent("product_manager").await;
     frontend.mail("product_manager", "question").await.rejected_at("contract");
+    // One that the higher of the two was given does not do.
+    office.contract("ceo", "product_manager", json!({"cross_department": true})).await;
+    frontend.mail("product_manager", "question").await.rejected_at("contract");
+    manager.mail("frontend_worker", "requirement_clarification").await.rejected_at("contract");
     // A contract that does not say so does not do.
     office.contract("it_manager", "frontend_worker", json!({})).await;
     frontend.mail("product_manager", "question").await.rejected_at("contract");
