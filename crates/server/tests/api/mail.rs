@@ -545,7 +545,7 @@ async fn an_inbox_has_what_is_critical_first_and_then_the_oldest(on: On) {
         items.iter().map(|it| it["subject"].as_str().unwrap().to_owned()).collect()
     };
     let found = manager.inbox("it_manager").await;
-    assert_eq!(subjects(&found), ["2", "5", "4", "3", "6", "1"]);
+    assert_eq!(subjects(&found), ["2", "5", "1", "3", "4", "6"]);
     // In pages, the same order; what was sent, the newest first.
     let mut seen = Vec::new();
     let mut cursor = String::new();
@@ -558,7 +558,7 @@ async fn an_inbox_has_what_is_critical_first_and_then_the_oldest(on: On) {
             None => break,
         }
     }
-    assert_eq!(seen, ["2", "5", "4", "3", "6", "1"]);
+    assert_eq!(seen, ["2", "5", "1", "3", "4", "6"]);
     let sent = worker.get("/api/agents/backend_worker/sent").await.json();
     assert_eq!(subjects(sent["items"].as_array().unwrap())[..2], ["6", "5"]);
 }

@@ -220,7 +220,8 @@ pub(super) async fn insert(
     about: Option<&str>,
 ) -> Result<(), StoreError> {
     let optional = |text: Option<&str>| text.map_or(Param::Null, |it| Param::Text(storable(it)));
-    let urgency = mail::Priority::Critical as i64 - row.priority as i64;
+    // What is critical comes first, and all else by its age alone.
+    let urgency = i64::from(row.priority != mail::Priority::Critical);
     session
         .execute(
             "INSERT INTO mails (id, from_agent, to_agent, mail_type, subject, body, priority,

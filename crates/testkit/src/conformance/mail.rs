@@ -112,7 +112,10 @@ pub async fn mail_is_delivered_in_the_order_that_it_was_sent(home: &Home) {
     for n in 0..30 {
         let mut mail = mail("worker", "manager", "info", at(n));
         mail.draft.subject = n.to_string();
-        mail.draft.priority = if n % 10 == 3 { Priority::Critical } else { Priority::Low };
+        mail.draft.priority = match n % 10 {
+            3 => Priority::Critical,
+            it => Priority::ALL[it as usize % 3],
+        };
         store.send_mail(&org, mail).await.unwrap();
     }
     let subjects: Vec<i64> =
