@@ -72,19 +72,29 @@ fn spec_of(what: What) -> ToolSpec {
             json!({
                 "to": name,
                 "type": name,
-                "subject": subject,
-                "body": body,
+                // How long these may be is for the mailroom to say: what it rejects is recorded,
+                // and what a schema refuses is not.
+                "subject": {
+                    "type": "string",
+                    "description": format!("One line of 1 to {SUBJECT_MAX} characters"),
+                },
+                "body": {
+                    "type": "string", "description": format!("At most {BODY_MAX} characters"),
+                },
                 "priority": priority,
                 "attachments": {
                     "type": "array",
-                    "maxItems": ATTACHMENTS_MAX,
                     "items": {
                         "type": "object",
-                        "properties": {"path": name, "description": {"type": "string"}},
+                        "properties": {
+                            "path": {"type": "string"}, "description": {"type": "string"},
+                        },
                         "required": ["path"],
                         "additionalProperties": false,
                     },
-                    "description": "Paths of files that you may read",
+                    "description": format!(
+                        "At most {ATTACHMENTS_MAX} paths of files that you may read"
+                    ),
                 },
                 "reply_to": {"type": "string", "description": "The id of the mail that this answers"},
                 "contract_ref": contract,

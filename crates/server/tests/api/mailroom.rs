@@ -15,6 +15,7 @@ on_both! {
     mail_makes_one_run_that_reads_all_that_waits_and_marks_it_read;
     mail_of_two_people_is_not_answered_in_one_run;
     a_run_for_mail_acts_within_what_the_person_delegated;
+    what_a_model_writes_too_long_is_rejected_and_recorded;
     what_others_wrote_is_quoted_and_is_no_persons_word;
     a_contract_opens_files_once_it_is_taken_up_and_until_it_is_handed_in;
 }
@@ -159,6 +160,38 @@ async fn a_run_for_mail_acts_within_what_the_person_delegated(on: On) {
     let call = &batch.unwrap()["data"]["calls"][0];
     assert_eq!(call["ruling"], "deny", "{call}");
     assert!(call["reasons"].to_string().contains("delegation"), "{call}");
+}
+
+async fn what_a_model_writes_too_long_is_rejected_and_recorded(on: On) {
+    let (office, _model) = office(on, |seen| {
+        let mut mail = json!({"to": "it_manager", "type": "report", "subject": "s", "body": "b"});
+        match results(seen) {
+            _ if asked(seen) != "begin" => return say("done"),
+            0 => mail["subject"] = json!("x".repeat(201)),
+            1 => mail["body"] = json!("x".repeat(10_001)),
+            2 => mail["attachments"] = json!(vec![json!({"path": "tests/a.rs"}); 11]),
+            3 => mail["attachments"] = json!([{"path": format!("tests/{}", "x".repeat(1000))}]),
+            4 => mail["subject"] = json!(""),
+            _ => return say("done"),
+        }
+        call("send_mail", mail)
+    })
+    .await;
+    let operator = office.server.operator();
+    let body = json!({"agent": "backend_worker", "input": "begin"});
+    let run = operator.post("/api/runs", &body).await.json()["id"].as_str().unwrap().to_owned();
+    operator.until(&run, "completed").await;
+    let found = operator.get("/api/mail/rejections").await.json();
+    let steps: Vec<_> = found["items"].as_array().unwrap().iter().map(|it| &it["step"]).collect();
+    assert_eq!(steps, ["fields"; 5], "{found}");
+    assert!(found["items"].as_array().unwrap().iter().all(|it| it["run_id"] == run), "{found}");
+    let events = operator.get(&format!("/api/runs/{run}/events")).await.json();
+    let finished = events["items"].as_array().unwrap().iter();
+    let codes: Vec<_> = finished
+        .filter(|it| it["type"] == "tool.finished")
+        .map(|it| &it["data"]["result"]["code"])
+        .collect();
+    assert_eq!(codes, ["MAIL_REJECTED"; 5], "{events}");
 }
 
 async fn what_others_wrote_is_quoted_and_is_no_persons_word(on: On) {
