@@ -1,6 +1,7 @@
 //! Mail and contracts, on the wire.
 
 use jiff::Timestamp;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -108,10 +109,17 @@ pub struct CanMail {
     pub contacts: Vec<String>,
 }
 
-/// A contract to issue.
+/// A contract to issue. Who issues it is who calls: a `from` is ignored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewContract {
+    /// Read so that it is not taken for a mistake, and never looked at.
+    #[serde(default, skip_serializing)]
+    #[schema(ignore)]
+    pub from: IgnoredAny,
+    #[serde(default, skip_serializing)]
+    #[schema(ignore)]
+    pub from_agent: IgnoredAny,
     pub to: String,
     pub title: String,
     pub body: String,

@@ -15,7 +15,7 @@ use crate::id::AgentId;
 use crate::org::{Contact, Direction, MailType, Org, Role};
 use crate::policy::Access;
 
-pub use draft::{Attachment, Draft, Priority};
+pub use draft::{Attachment, Draft, NOT_THE_SENDERS, Priority};
 pub use hand::{HANDED_MAX, Waiting, handed_together};
 pub use matrix::triples;
 

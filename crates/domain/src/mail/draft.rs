@@ -6,6 +6,10 @@ use serde_json::{Map, Value};
 use super::{OUTCOME, REPORT};
 use crate::id::{ContractId, MailId};
 
+/// What the system says of a mail, and never its sender: ignored, silently, whoever gives it.
+pub const NOT_THE_SENDERS: [&str; 7] =
+    ["from", "from_agent", "id", "status", "created_at", "read_at", "thread"];
+
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

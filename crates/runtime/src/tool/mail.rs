@@ -9,7 +9,9 @@ use chancery_domain::batch::Permit;
 use chancery_domain::contract::superiors;
 use chancery_domain::event::{Actor, Call, CallResult};
 use chancery_domain::id::{AgentId, ContractId, MailId};
-use chancery_domain::mail::{ATTACHMENTS_MAX, Attachment, BODY_MAX, Draft, Priority, SUBJECT_MAX};
+use chancery_domain::mail::{
+    ATTACHMENTS_MAX, Attachment, BODY_MAX, Draft, NOT_THE_SENDERS, Priority, SUBJECT_MAX,
+};
 use chancery_domain::org::Org;
 use chancery_domain::policy::Risk;
 use chancery_domain::raise::ESCALATION;
@@ -271,8 +273,6 @@ fn sent(mail: &MailRow) -> Value {
     said
 }
 
-/// What the system says of a mail, and never its sender.
-const OWN: [&str; 7] = ["from", "from_agent", "id", "status", "created_at", "read_at", "thread"];
 const COMMON: [&str; 8] =
     ["to", "type", "subject", "body", "priority", "attachments", "reply_to", "contract_ref"];
 
@@ -286,7 +286,7 @@ pub fn draft(given: &Value) -> Draft {
     });
     let beside = given.as_object().into_iter().flatten();
     let beside = beside.filter(|(name, value)| {
-        !OWN.contains(&&***name) && !COMMON.contains(&&***name) && !value.is_null()
+        !NOT_THE_SENDERS.contains(&&***name) && !COMMON.contains(&&***name) && !value.is_null()
     });
     Draft {
         to: text("to"),

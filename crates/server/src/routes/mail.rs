@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use chancery_api::mail::{CanMail, Mail, MailRejection, NewMail};
 use chancery_api::{Page, Problems};
 use chancery_domain::id::{AgentId, ContractId, MailId, UserId};
-use chancery_domain::mail::{self, Attachment, BOARD, Draft, Priority};
+use chancery_domain::mail::{self, Attachment, BOARD, Draft, NOT_THE_SENDERS, Priority};
 use chancery_runtime::clock;
 use chancery_runtime::mailroom::Posted;
 use chancery_store::mail::{Behalf, MailRow, Whose};
@@ -18,9 +18,6 @@ use crate::error::{ApiError, Result};
 use crate::extract::{Body, Params, asked, asked_id, bad_request, check_asked, check_depth};
 use crate::router::App;
 use crate::{paging, view};
-
-/// What the system says of a mail, and never its sender: ignored, silently.
-const OWN: [&str; 6] = ["from", "id", "status", "created_at", "read_at", "thread"];
 
 /// Sends a mail as whoever calls. A rejection is recorded, and says its step.
 #[utoipa::path(post, path = "/api/mail", request_body = NewMail,
@@ -64,7 +61,7 @@ pub fn priority(given: Option<&str>) -> Result<Priority> {
 
 fn draft(body: NewMail) -> Result<Draft> {
     let mut fields = body.fields;
-    fields.retain(|name, value| !OWN.contains(&&**name) && !value.is_null());
+    fields.retain(|name, value| !NOT_THE_SENDERS.contains(&&**name) && !value.is_null());
     for (name, value) in &fields {
         check_depth(name, value)?;
     }

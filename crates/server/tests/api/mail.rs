@@ -442,6 +442,15 @@ async fn a_sender_cannot_be_forged(on: On) {
     let forged =
         json!({"from": "it_manager", "to": "ceo", "type": "report", "subject": "s", "body": "b"});
     worker.write(forged).await.rejected_at("contact");
+    let by_its_other_name = json!({"from_agent": "ceo", "thread": "MAIL-1", "to": "it_manager",
+        "type": "report", "subject": "s", "body": "b"});
+    let sent = worker.write(by_its_other_name).await;
+    assert_eq!((sent.status, &sent.json()["from"]), (201, &json!("backend_worker")), "{sent:?}");
+    let manager = office.agent("it_manager").await;
+    let issued = manager.issue("backend_worker", json!({"from": "ceo", "from_agent": "ceo"})).await;
+    assert_eq!((issued.status, &issued.json()["from"]), (201, &json!("it_manager")), "{issued:?}");
+    // What is nobody's to say is still refused.
+    assert_eq!(manager.issue("backend_worker", json!({"fron": "ceo"})).await.status, 400);
 }
 
 async fn three_rejections_in_ten_minutes_are_told_to_the_superior_once(on: On) {
