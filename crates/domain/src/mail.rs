@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::contract::{self, Contract, Warrant};
 use crate::id::AgentId;
 use crate::org::{Contact, Direction, MailType, Org, Role};
-use crate::policy::Access;
+use crate::policy::{Access, protected, scope_components};
 
 pub use draft::{Attachment, Draft, NOT_THE_SENDERS, Priority};
 pub use hand::{HANDED_MAX, Waiting, handed_together};
@@ -150,10 +150,10 @@ pub fn route(org: &Org, from: &str, draft: &Draft, known: &Known) -> Result<(), 
         return reject(Step::Contract, reason);
     }
     for attachment in &draft.attachments {
-        if let Some(role) = sender.role()
-            && let Some(reason) = role.rule_on_path(Access::Read, &attachment.path, &known.warrant)
-        {
-            return reject(Step::Attachments, format!("attachment {}", reason.detail));
+        if let Err(reason) = check_attachment(sender, &attachment.path, &known.warrant) {
+            // How long a path may be is for the next step to say, and this one names it.
+            let reason: String = reason.chars().take(ATTACHMENT_TEXT_MAX).collect();
+            return reject(Step::Attachments, format!("attachment {reason}"));
         }
     }
     if let Err(reason) = check_fields(org, draft, known) {
@@ -337,6 +337,21 @@ fn links(org: &Org, one: &str, other: &str, contracts: &[Contract]) -> bool {
             role(to).is_some_and(|role| contract::reports_to(org, role, it.from.as_str()));
         it.state.is_active() && given_to_lower && superior && (!across || it.cross_department)
     })
+}
+
+/// The board has no file scope, but it reads nothing outside of the workspace and no secrets
+/// either.
+fn check_attachment(sender: Sender<'_>, path: &str, warrant: &Warrant) -> Result<(), String> {
+    if scope_components(path).is_none() {
+        return Err(format!("`{path}` is no path beneath the workspace"));
+    }
+    if let Some(entry) = protected(path) {
+        return Err(format!("`{path}` is denied to everyone: `{entry}` is protected"));
+    }
+    match sender.role().and_then(|it| it.rule_on_path(Access::Read, path, warrant)) {
+        None => Ok(()),
+        Some(reason) => Err(reason.detail),
+    }
 }
 
 fn check_fields(org: &Org, draft: &Draft, known: &Known) -> Result<(), String> {

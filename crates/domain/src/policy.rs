@@ -10,6 +10,7 @@ mod compiled;
 mod explain;
 mod file_scope;
 mod limits;
+mod protected;
 
 pub use bounds::{Bounds, glob, is_glob};
 pub use branch::is_branch_name;
@@ -17,6 +18,7 @@ pub use compiled::{Delegation, Policy, ToolFacts};
 pub use explain::Verdict;
 pub use file_scope::{Access, components as scope_components};
 pub use limits::{Limits, Spent};
+pub use protected::protected;
 
 use serde::{Deserialize, Serialize};
 

@@ -516,7 +516,7 @@ async fn attachments_are_within_what_the_sender_reads(on: On) {
         json!({"to": "it_manager", "type": "report", "subject": "s", "body": "b",
             "attachments": [{"path": path, "description": "d"}]})
     };
-    for path in ["tests/a.rs", "agents/backend_worker/x"] {
+    for path in ["tests/a.rs", "agents/backend_worker/x", "agents/backend_worker/.env.example"] {
         assert_eq!(worker.write(with(path)).await.status, 201, "{path}");
     }
     for path in [
@@ -527,11 +527,21 @@ async fn attachments_are_within_what_the_sender_reads(on: On) {
         "tests-evil/a",
         "agents/qa_worker/x",
         "src/a.rs",
+        "agents/backend_worker/.env",
+        "tests/certs/Server.KEY",
+        "tests/.git/config",
     ] {
         worker.write(with(path)).await.rejected_at("attachments");
     }
     office.contract("it_manager", "backend_worker", json!({"workspace_scope": "src/"})).await;
     assert_eq!(worker.write(with("src/a.rs")).await.status, 201);
+    // The board reads everything, but nothing outside and no secrets.
+    let lin = office.server.human("lin").await;
+    let with = |path: &str| json!({"type": "info", "to": "ceo", "subject": "s", "body": "b", "attachments": [{"path": path}]});
+    assert_eq!(lin.write(with("company/org.yaml")).await.status, 201);
+    for path in ["/etc/passwd", "../x", "a/../../x", "agents/ceo/.env"] {
+        lin.write(with(path)).await.rejected_at("attachments");
+    }
 }
 
 async fn an_inbox_has_what_is_critical_first_and_then_the_oldest(on: On) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chancery_domain::audit::{Entry, kind};
-use chancery_domain::mail::{Draft, Priority};
+use chancery_domain::mail::{Attachment, Draft, Priority, Step};
 use chancery_domain::org::{Agent, Contact, Direction, MailType, Org, Role};
 use chancery_domain::raise::Next;
 use chancery_runtime::mailroom::{Mailroom, Terms, look};
@@ -210,6 +210,32 @@ pub async fn what_nobody_answers_goes_up_to_the_board(home: &Home) {
     assert_eq!(inbox(&store, "board").await.len(), 1);
     assert_eq!(store.raises_open().await.unwrap(), 0);
     assert!(store.settle_raises(&org, at(9999), hour, 10).await.unwrap().is_empty());
+}
+
+pub async fn an_attachment_is_beneath_the_workspace_and_no_secret(home: &Home) {
+    let store = home.open().await;
+    // Nobody here has a file scope.
+    let org = small_company();
+    for (path, may) in [
+        ("src/a.rs", true),
+        (".env.example", true),
+        ("/etc/passwd", false),
+        ("../x", false),
+        ("src/../../x", false),
+        (".env", false),
+        ("worker/.ENV.production", false),
+        ("certs/server.pem", false),
+    ] {
+        let mut mail = mail("worker", "manager", "info", at(0));
+        let (path, description) = (path.to_owned(), String::new());
+        mail.draft.attachments = vec![Attachment { path, description }];
+        let step = match store.send_mail(&org, mail.clone()).await.unwrap() {
+            Sent::Delivered(_) => None,
+            Sent::Rejected(rejection) => Some(rejection.step),
+        };
+        let expected = if may { None } else { Some(Step::Attachments) };
+        assert_eq!(step, expected, "{:?}", mail.draft.attachments);
+    }
 }
 
 pub async fn an_answer_ends_the_wait_for_it(home: &Home) {

@@ -1,95 +1,15 @@
-//! Names of files that hold secrets or run by themselves. Denied to everyone, whatever the scope.
+//! Paths as the kernel has them, asked about by the names that are denied to everyone.
 
-use std::path::{Component, Path};
+use std::path::Path;
 
-use chancery_domain::policy::glob;
-
-/// Matched, without regard to case, against every run of neighbouring parts of a path.
-const PROTECTED: &[&str] = &[
-    ".env",
-    ".env.*",
-    "*.pem",
-    "*.key",
-    "*.p12",
-    "*.pfx",
-    "*.jks",
-    "*.kdbx",
-    "id_rsa*",
-    "id_dsa*",
-    "id_ecdsa*",
-    "id_ed25519*",
-    ".ssh",
-    ".gnupg",
-    ".netrc",
-    ".npmrc",
-    ".pypirc",
-    ".pgpass",
-    ".htpasswd",
-    ".git-credentials",
-    // Holds tokens in remote URLs, and names programs that git runs.
-    ".git/config",
-    ".git/hooks",
-    ".git/modules",
-    ".git/worktrees",
-    ".aws/credentials",
-    ".docker/config.json",
-    ".kube/config",
-    ".cargo/credentials*",
-];
-
-/// Templates that are made to be read and copied.
-const TEMPLATES: &[&str] = &[".env.example", ".env.sample", ".env.template"];
+use chancery_domain::policy;
 
 /// The entry that stands against a path, if one does.
 pub(crate) fn protected(path: &Path) -> Option<&'static str> {
-    let parts: Vec<String> = path
-        .components()
-        .filter_map(|it| match it {
-            Component::Normal(name) => Some(name.to_string_lossy().to_lowercase()),
-            _ => None,
-        })
-        .collect();
-    PROTECTED.iter().copied().find(|entry| {
-        let wanted: Vec<&str> = entry.split('/').collect();
-        parts.windows(wanted.len()).any(|run| {
-            let template = matches!(run, [name] if TEMPLATES.contains(&&**name));
-            !template && wanted.iter().zip(run).all(|(pattern, name)| glob(pattern, name))
-        })
-    })
+    policy::protected(&path.to_string_lossy())
 }
 
 /// Whether a path is denied to everyone.
 pub(in super::super) fn is_protected(path: &str) -> bool {
-    protected(Path::new(path)).is_some()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn credentials_are_known_by_their_names() {
-        for (path, denied) in [
-            (".env", true),
-            ("app/.ENV", true),
-            (".env.production", true),
-            (".env.example", false),
-            ("environment.md", false),
-            ("certs/server.pem", true),
-            ("certs/server.key", true),
-            ("keys/readme.md", false),
-            ("keyboard.txt", false),
-            ("id_rsa", true),
-            ("backup/id_rsa.old", true),
-            (".git/config", true),
-            ("vendored/lib/.git/config", true),
-            (".git/hooks/pre-commit", true),
-            (".git/HEAD", false),
-            ("config", false),
-            ("git/config", false),
-            ("./a/../.env", true),
-        ] {
-            assert_eq!(protected(Path::new(path)).is_some(), denied, "{path}");
-        }
-    }
+    policy::protected(path).is_some()
 }
