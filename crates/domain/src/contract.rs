@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::event::Actor;
-use crate::id::{AgentId, ContractId};
+use crate::id::{AgentId, ContractId, UserId};
 use crate::mail::BOARD;
 use crate::org::{Org, Role};
 
@@ -154,8 +154,14 @@ impl Contract {
         Ok(passed)
     }
 
-    /// What an actor is to it.
-    pub fn standing(&self, org: &Org, actor: &Actor, operator: bool) -> Vec<Standing> {
+    /// What an actor is to it. `behalf` is the person on whose behalf it was given.
+    pub fn standing(
+        &self,
+        org: &Org,
+        actor: &Actor,
+        operator: bool,
+        behalf: &UserId,
+    ) -> Vec<Standing> {
         let mut standing = Vec::new();
         match actor {
             Actor::Agent(agent) => {
@@ -170,6 +176,10 @@ impl Contract {
                 }
             }
             Actor::User(_) if operator => standing.push(Standing::Board),
+            // The board is many people, and who gave it is one of them.
+            Actor::User(user) if self.from.as_str() == BOARD && user == behalf => {
+                standing.push(Standing::Issuer);
+            }
             Actor::System => standing.push(Standing::Board),
             Actor::User(_) | Actor::Service(_) => {}
         }
@@ -285,6 +295,22 @@ mod tests {
         assert_eq!(passed, [State::Failed, State::Escalated]);
         assert!(contract.state.has_ended());
         assert!(contract.step(State::InProgress, &[Standing::Board]).is_err());
+    }
+
+    #[test]
+    fn a_person_is_issuer_of_what_they_gave_as_the_board_and_of_nothing_else() {
+        let of_an_agent = contract(State::Review, 0);
+        let of_the_board = Contract { from: AgentId::from(BOARD), ..of_an_agent.clone() };
+        let lin = Actor::User(UserId::from("lin"));
+        for (contract, behalf, standing) in [
+            (&of_the_board, "lin", vec![Standing::Issuer]),
+            (&of_the_board, "ada", vec![]),
+            (&of_an_agent, "lin", vec![]),
+        ] {
+            let operator = false;
+            let found = contract.standing(&Org::default(), &lin, operator, &UserId::from(behalf));
+            assert_eq!(found, standing, "{} for {behalf}", contract.from);
+        }
     }
 
     #[test]

@@ -302,7 +302,8 @@ impl ContractTool {
             || CallResult::error("NOT_FOUND", format!("there is no contract `{id}` of yours"));
         let found = self.mailroom.store().contract(id).await.map_err(|it| unavailable(&it))?;
         let row = found.ok_or_else(missing)?;
-        let standing = row.contract.standing(&context.org, &self.actor(context), false);
+        let actor = self.actor(context);
+        let standing = row.contract.standing(&context.org, &actor, false, &row.user);
         // Who judges reads what was agreed; whoever gave a contract under this one does not.
         let concerns = |it: &Standing| *it != Standing::Board;
         if standing.iter().any(concerns) { Ok(row) } else { Err(missing()) }

@@ -204,7 +204,8 @@ async fn visible(app: &App, caller: &Caller, id: &str) -> Result<ContractRow> {
 /// person behind it, or as an operator.
 fn concerns(app: &App, caller: &Caller, row: &ContractRow) -> bool {
     let it = &row.contract;
-    let standing = it.standing(app.authority.get().org(), &caller.actor(), caller.is_operator());
+    let (authority, operator) = (app.authority.get(), caller.is_operator());
+    let standing = it.standing(authority.org(), &caller.actor(), operator, &row.user);
     standing.iter().any(|it| *it != Standing::Board || caller.is_operator())
         || caller.is_party(it.from.as_str(), it.to.as_str(), &row.user)
 }

@@ -39,6 +39,7 @@ on_both! {
     steps_are_made_by_those_whose_they_are;
     a_third_failure_goes_up;
     a_contract_is_cancelled_by_its_issuer_until_it_has_ended;
+    who_gave_a_contract_as_the_board_is_its_issuer;
     contracts_are_seen_by_those_whom_they_concern;
     a_contract_opens_nothing_that_is_anothers;
     can_mail_says_what_sending_would_come_to;
@@ -769,6 +770,25 @@ async fn a_contract_is_cancelled_by_its_issuer_until_it_has_ended(on: On) {
     let id = office.contract("it_manager", "backend_worker", json!({})).await;
     assert_eq!(manager.step(&id, "cancelled").await.status, 200);
     assert_eq!(office.agent("backend_worker").await.step(&id, "review").await.status, 409);
+}
+
+async fn who_gave_a_contract_as_the_board_is_its_issuer(on: On) {
+    let office = Office::open(on).await;
+    let (lin, ada) = (office.server.human("lin").await, office.server.human("ada").await);
+    let ceo = office.agent("ceo").await;
+    let issued = async || {
+        let issued = lin.issue("ceo", json!({})).await.json();
+        issued["id"].as_str().unwrap().to_owned()
+    };
+    let judged = issued().await;
+    assert_eq!(lin.step(&judged, "accepted").await.status, 403, "that is its holder's");
+    for to in ["accepted", "in_progress", "review"] {
+        assert_eq!(ceo.step(&judged, to).await.status, 200);
+    }
+    assert_eq!(ada.step(&judged, "passed").await.status, 404, "it is not hers");
+    assert_eq!(lin.step(&judged, "passed").await.status, 200);
+    let called_off = issued().await;
+    assert_eq!(lin.step(&called_off, "cancelled").await.status, 200);
 }
 
 async fn contracts_are_seen_by_those_whom_they_concern(on: On) {

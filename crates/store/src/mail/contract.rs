@@ -185,7 +185,7 @@ async fn make_step(
         let found = session.rows(&sql, params, contract).await?.into_iter().next();
         let Some(mut row) = found else { return Ok(Stepped::Absent) };
         let before = row.contract.clone();
-        let standing = before.standing(org, &wanted.by, wanted.operator);
+        let standing = before.standing(org, &wanted.by, wanted.operator, &row.user);
         if before.state == wanted.to && !standing.is_empty() {
             return Ok(Stepped::Already(Box::new(row)));
         }
