@@ -97,6 +97,8 @@ pub(super) async fn contract_has_failed(
     at: Timestamp,
 ) -> Result<(), StoreError> {
     let contract = &row.contract;
+    // Delegation only shrinks: whoever is told has no more than the run that gave the contract.
+    let delegated = mail_of(session, &row.mail).await?.and_then(|it| it.delegated);
     let alert = Alert {
         what: "failed",
         of: &row.mail,
@@ -108,7 +110,7 @@ pub(super) async fn contract_has_failed(
         ),
         contract: Some(contract.id.clone()),
         user: row.user.clone(),
-        delegated: None,
+        delegated,
         at,
     };
     let mut told = superiors(org, contract.from.as_str());
@@ -126,9 +128,7 @@ pub(super) async fn is_silent(
     told: &str,
     at: Timestamp,
 ) -> Result<MailId, StoreError> {
-    let sql = format!("SELECT {COLUMNS} FROM mails WHERE id = $1");
-    let params = vec![Param::Text(raise.mail.0.clone())];
-    let before = session.rows(&sql, params, row::mail).await?.into_iter().next();
+    let before = mail_of(session, &raise.mail).await?;
     let words = before.as_ref().map(|it| format!("\n\n{}\n{}", it.subject, it.body));
     let alert = Alert {
         what: "silent",
@@ -148,6 +148,12 @@ pub(super) async fn is_silent(
         at,
     };
     tell(session, told, &alert).await
+}
+
+async fn mail_of(session: &impl Session, id: &MailId) -> Result<Option<MailRow>, StoreError> {
+    let sql = format!("SELECT {COLUMNS} FROM mails WHERE id = $1");
+    let found = session.rows(&sql, vec![Param::Text(id.0.clone())], row::mail).await?;
+    Ok(found.into_iter().next())
 }
 
 fn of_sender<'a>(what: &'a str, mail: &'a Outgoing, subject: String, body: String) -> Alert<'a> {

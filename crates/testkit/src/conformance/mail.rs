@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use chancery_domain::audit::{Entry, kind};
+use chancery_domain::contract::State;
 use chancery_domain::mail::{Attachment, Draft, Priority, Step};
 use chancery_domain::org::{Agent, Contact, Direction, MailType, Org, Role};
+use chancery_domain::policy::Bounds;
 use chancery_domain::raise::Next;
 use chancery_runtime::mailroom::{Mailroom, Terms, look};
-use chancery_store::mail::{Behalf, Outgoing, Raised, Rates, Sent, Whose};
+use chancery_store::mail::{Behalf, Outgoing, Raised, Rates, Sent, Stepped, WantedStep, Whose};
 use jiff::{SignedDuration, Timestamp};
 
 use super::*;
@@ -210,6 +212,36 @@ pub async fn what_nobody_answers_goes_up_to_the_board(home: &Home) {
     assert_eq!(inbox(&store, "board").await.len(), 1);
     assert_eq!(store.raises_open().await.unwrap(), 0);
     assert!(store.settle_raises(&org, at(9999), hour, 10).await.unwrap().is_empty());
+}
+
+pub async fn a_contract_that_failed_is_told_within_what_was_delegated(home: &Home) {
+    let store = home.open().await;
+    let org = small_company();
+    let allowed_tools = Some(vec!["send_mail".to_owned()]);
+    let bounds = Bounds { allowed_tools, denied_tools: Vec::new() };
+    let mut given = mail("manager", "worker", "contract", at(0));
+    given.behalf.delegated = Some(bounds.clone());
+    let id = given.contract.clone();
+    assert!(matches!(store.send_mail(&org, given).await.unwrap(), Sent::Delivered(_)));
+    let mut steps = vec![State::Accepted, State::InProgress];
+    for _ in 0..3 {
+        steps.extend([State::Review, State::Failed, State::InProgress]);
+    }
+    steps.pop();
+    for to in steps {
+        let by = if to == State::Failed { "manager" } else { "worker" };
+        let by = Actor::Agent(by.into());
+        let entry = Entry::new(clock::new_audit_id(), kind::CONTRACT_CHANGED, by.clone());
+        let (id, at) = (id.clone(), at(1));
+        let step = WantedStep { id, to, by, operator: false, note: None, at };
+        let stepped = store.step_contract(&org, step, entry).await.unwrap();
+        assert!(matches!(stepped, Stepped::Made(_)), "{to}: {stepped:?}");
+    }
+    for told in ["head", "manager"] {
+        let told = inbox(&store, told).await;
+        let told: Vec<_> = told.iter().map(|it| (&*it.from, &it.delegated)).collect();
+        assert_eq!(told, [("system", &Some(bounds.clone()))]);
+    }
 }
 
 pub async fn an_attachment_is_beneath_the_workspace_and_no_secret(home: &Home) {
