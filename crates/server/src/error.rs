@@ -222,6 +222,9 @@ impl From<ChangeError> for ApiError {
         match error {
             ChangeError::Mistakes(mistakes) => ApiError::Organisation(mistakes),
             ChangeError::Store(error) => error.into(),
+            ChangeError::Overtaken => {
+                ApiError::Conflict { code: "organisation_changed", detail: error.to_string() }
+            }
         }
     }
 }

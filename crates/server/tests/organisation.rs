@@ -1,5 +1,7 @@
 //! Organisations in files: what is wrong with them, all of it at once, and what is built in.
 
+#[path = "organisation/amending.rs"]
+mod amending;
 #[path = "organisation/built_in.rs"]
 mod built_in;
 #[path = "organisation/mistakes.rs"]

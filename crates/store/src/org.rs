@@ -42,6 +42,9 @@ pub struct NewOrgVersion {
     pub source: OrgSource,
     /// By name; what is absent is built in.
     pub files: BTreeMap<String, String>,
+    /// The version that it was made from, which it must follow. `None`: it is whole in itself, and
+    /// follows whatever is the newest.
+    pub made_from: Option<u64>,
 }
 
 impl OrgSource {
@@ -67,20 +70,25 @@ const TRIES: usize = 100;
 impl Store {
     /// Keeps a version, with the next number, and in the audit that it came to be: `entry` of
     /// its number. The same organisation as the newest one is that one, and no new version.
+    /// Answers `None` where the one that it was made from is no longer the newest.
     pub async fn add_org_version(
         &self,
         new: &NewOrgVersion,
         entry: impl Fn(u64) -> Entry,
-    ) -> Result<OrgVersion, StoreError> {
+    ) -> Result<Option<OrgVersion>, StoreError> {
         let unreadable = |it: serde_json::Error| StoreError::Unreadable(it.to_string());
         let by = serde_json::to_string(&new.by).map_err(unreadable)?;
         let files = serde_json::to_string(&new.files).map_err(unreadable)?;
         for _ in 0..TRIES {
             let newest = self.newest_org_version().await?;
             if let Some(newest) = newest.as_ref().filter(|it| it.digest == new.digest) {
-                return Ok(newest.clone());
+                return Ok(Some(newest.clone()));
             }
-            let number = newest.map_or(0, |it| it.number) + 1;
+            let newest = newest.map_or(0, |it| it.number);
+            if new.made_from.is_some_and(|it| it != newest) {
+                return Ok(None);
+            }
+            let number = newest + 1;
             let added = self
                 .execute_audited(
                     "INSERT INTO org_versions (number, digest, made_at, made_by, source, files)
@@ -99,7 +107,7 @@ impl Store {
                 .await?;
             if added == 1 {
                 let NewOrgVersion { digest, at, by, source, .. } = new.clone();
-                return Ok(OrgVersion { number, digest, at, by, source });
+                return Ok(Some(OrgVersion { number, digest, at, by, source }));
             }
         }
         Err(StoreError::Unreadable("the organisation changes faster than it is kept".to_owned()))

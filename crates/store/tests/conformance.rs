@@ -89,6 +89,7 @@ on_both! {
     org:
         a_version_is_kept_with_its_files
         the_same_organisation_makes_no_new_version
+        a_version_follows_the_one_that_it_was_made_from
         versions_that_come_at_once_have_numbers_of_their_own;
     outbox:
         a_notice_is_written_with_its_event

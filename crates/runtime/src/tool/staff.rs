@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock};
 use async_trait::async_trait;
 use chancery_domain::batch::Permit;
 use chancery_domain::chart::{self, Amendment};
-use chancery_domain::event::{Actor, CallResult};
+use chancery_domain::contract::Contract;
+use chancery_domain::event::CallResult;
 use chancery_domain::id::{AgentId, RoleId};
 use chancery_domain::policy::Risk;
 use chancery_store::mail::{ContractFilter, ContractRow};
@@ -22,8 +23,24 @@ use crate::mailroom::Mailroom;
 /// Whoever puts another version of the organisation in force.
 #[async_trait]
 pub trait Charter: Send + Sync + std::fmt::Debug {
-    /// Answers the version that has the change, or why it cannot be in force.
-    async fn amend(&self, amendment: Amendment, by: Actor) -> Result<u64, String>;
+    /// Makes a change to the organisation as it is in force by then, if whoever asks may, given
+    /// the contracts that it holds. Answers the version that has the change.
+    async fn amend(
+        &self,
+        amendment: Amendment,
+        by: &AgentId,
+        held: &[Contract],
+    ) -> Result<u64, Unamended>;
+}
+
+/// Why the organisation stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unamended {
+    #[error(transparent)]
+    Refused(#[from] chart::Refusal),
+    /// It could not be in force.
+    #[error("{0}")]
+    NotPossible(String),
 }
 
 /// Where it is found, once it is there: tools are made before the organisation that they change.
@@ -145,15 +162,14 @@ impl StaffTool {
         let amendment = self.amendment(given)?;
         let by = &context.speaker.agent;
         let held = self.held(context).await?;
-        chart::check(&context.org, by, &amendment, &held).map_err(|it| refused(&it))?;
         let charter = self.charter.get().ok_or_else(|| {
             CallResult::error("UNAVAILABLE", "the organisation cannot be changed here")
         })?;
         let hired = matches!(&amendment, Amendment::Hire { .. });
-        let version = charter
-            .amend(amendment, Actor::Agent(by.clone()))
-            .await
-            .map_err(|it| CallResult::error("NOT_POSSIBLE", it))?;
+        let version = charter.amend(amendment, by, &held).await.map_err(|it| match it {
+            Unamended::Refused(refusal) => refused(&refusal),
+            Unamended::NotPossible(why) => CallResult::error("NOT_POSSIBLE", why),
+        })?;
         let file = if hired { Some(self.write_jd(given, context).await?) } else { None };
         Ok(CallResult::ok(json!({"org_version": version, "file": file}).to_string()))
     }

@@ -1,38 +1,48 @@
 //! Changes that come from within: an [`Amendment`] becomes an edit of `roles.yaml`, and the files
 //! with it a version like any other.
 
-use std::collections::BTreeMap;
-
 use async_trait::async_trait;
-use chancery_domain::chart::Amendment;
+use chancery_domain::chart::{self, Amendment};
+use chancery_domain::contract::Contract;
 use chancery_domain::event::Actor;
+use chancery_domain::id::AgentId;
 use chancery_domain::org::Org;
-use chancery_runtime::tool::staff::Charter;
-use chancery_store::org::OrgSource;
+use chancery_runtime::tool::staff::{Charter, Unamended};
 use serde_json::{Map, Value, json};
 
 use super::Organisation;
 use super::files::Files;
 use super::mistake::Mistakes;
+use super::reload::{ChangeError, State, texts};
 
 const ROLES: &str = "roles.yaml";
 
 #[async_trait]
 impl Charter for Organisation {
-    async fn amend(&self, amendment: Amendment, by: Actor) -> Result<u64, String> {
-        let before = self.state();
-        let mut texts: BTreeMap<String, String> = before
-            .loaded
-            .files
-            .iter()
-            .map(|(name, text)| (name.to_owned(), text.to_owned()))
-            .collect();
-        let roles = texts.get(ROLES).map_or("extends: builtin\n", String::as_str);
-        texts.insert(ROLES.to_owned(), amended(roles, &before.loaded.org, &amendment)?);
-        let mut mistakes = Mistakes::default();
-        let files = Files::new(texts, &mut mistakes);
-        let changed = self.change(files, mistakes, by, OrgSource::Api).await;
-        changed.map(|it| it.version.number).map_err(|it| it.to_string())
+    async fn amend(
+        &self,
+        amendment: Amendment,
+        by: &AgentId,
+        held: &[Contract],
+    ) -> Result<u64, Unamended> {
+        let edit = |before: &State| {
+            let org = &before.loaded.org;
+            chart::check(org, by, &amendment, held)?;
+            let mut texts = texts(&before.loaded.files);
+            let roles = texts.get(ROLES).map_or("extends: builtin\n", String::as_str);
+            let roles = amended(roles, org, &amendment).map_err(Unamended::NotPossible)?;
+            texts.insert(ROLES.to_owned(), roles);
+            let mut mistakes = Mistakes::default();
+            Ok((Files::new(texts, &mut mistakes), mistakes))
+        };
+        let changed = self.revise(&Actor::Agent(by.clone()), edit).await;
+        changed.map(|it| it.version.number)
+    }
+}
+
+impl From<ChangeError> for Unamended {
+    fn from(error: ChangeError) -> Unamended {
+        Unamended::NotPossible(error.to_string())
     }
 }
 

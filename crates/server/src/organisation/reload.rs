@@ -16,7 +16,7 @@ use chancery_runtime::tool::config::{Place, Report};
 use chancery_store::org::{NewOrgVersion, OrgSource, OrgVersion};
 use chancery_store::{Store, StoreError};
 use serde_json::json;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::difference::{Difference, difference};
@@ -27,6 +27,10 @@ use super::{Files, Loaded, load, read_files};
 /// How often the directory is looked at, and the store for what other servers were given. What
 /// has changed is read when it has stayed the same for as long: an editor may still be writing.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// How often a change begins again because another server has made one. People change the
+/// organisation, and seldom: whoever is overtaken this often is told.
+const REVISIONS_MAX: usize = 8;
 
 /// The organisation in force. All clones are one.
 #[derive(Debug, Clone)]
@@ -58,6 +62,15 @@ pub enum ChangeError {
     Mistakes(Vec<Mistake>),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error("the organisation has changed meanwhile")]
+    Overtaken,
+}
+
+/// Where a version comes from, and on which it stands.
+struct Origin {
+    by: Actor,
+    source: OrgSource,
+    made_from: Option<u64>,
 }
 
 /// All of them in one text.
@@ -126,15 +139,49 @@ impl Organisation {
         by: Actor,
         source: OrgSource,
     ) -> Result<State, ChangeError> {
-        let _alone = self.0.changing.lock().await;
+        let alone = self.0.changing.lock().await;
+        let made_from = None;
+        self.enter(&alone, files, mistakes, Origin { by, source, made_from }).await
+    }
+
+    /// Puts in force what `edit` makes of the version that is. Nothing is lost that others put in
+    /// force meanwhile: where another server did, that is taken up, and `edit` is asked again.
+    pub(super) async fn revise<E: From<ChangeError>>(
+        &self,
+        by: &Actor,
+        edit: impl Fn(&State) -> Result<(Files, Mistakes), E>,
+    ) -> Result<State, E> {
+        let alone = self.0.changing.lock().await;
+        for _ in 0..REVISIONS_MAX {
+            let before = self.state();
+            let (files, mistakes) = edit(&before)?;
+            let made_from = Some(before.version.number);
+            let origin = Origin { by: by.clone(), source: OrgSource::Api, made_from };
+            match self.enter(&alone, files, mistakes, origin).await {
+                Err(ChangeError::Overtaken) => self.catch_up(&alone).await?,
+                entered => return Ok(entered?),
+            }
+        }
+        Err(ChangeError::Overtaken.into())
+    }
+
+    async fn enter(
+        &self,
+        _alone: &MutexGuard<'_, ()>,
+        files: Files,
+        mistakes: Mistakes,
+        origin: Origin,
+    ) -> Result<State, ChangeError> {
         let mut loaded = load(files, mistakes).map_err(ChangeError::Mistakes)?;
         self.0.switch.warn(&mut loaded).map_err(ChangeError::Mistakes)?;
+        let Origin { by, source, made_from } = origin;
         let new = NewOrgVersion {
             digest: loaded.files.digest(),
             at: clock::now(),
             by,
             source,
             files: texts(&loaded.files),
+            made_from,
         };
         let old = self.state();
         let prepared = self.0.switch.prepare(&old.loaded.tools, &loaded.tools).await;
@@ -151,8 +198,7 @@ impl Organisation {
     }
 
     /// Puts a version in force that the store has.
-    async fn follow(&self, number: u64) -> Result<(), ChangeError> {
-        let _alone = self.0.changing.lock().await;
+    async fn follow(&self, _alone: &MutexGuard<'_, ()>, number: u64) -> Result<(), ChangeError> {
         if number <= self.state().version.number {
             return Ok(());
         }
@@ -169,6 +215,14 @@ impl Organisation {
         self.0.switch.replace(compiled.map_err(ChangeError::Mistakes)?);
         self.entered(version, loaded);
         Ok(())
+    }
+
+    /// Puts the newest version in force that the store has.
+    async fn catch_up(&self, alone: &MutexGuard<'_, ()>) -> Result<(), ChangeError> {
+        match self.0.store.newest_org_version().await? {
+            Some(newest) => self.follow(alone, newest.number).await,
+            None => Ok(()),
+        }
     }
 
     fn entered(&self, version: OrgVersion, loaded: Loaded) -> State {
@@ -232,7 +286,7 @@ impl Organisation {
                 );
                 self.put_off(mistakes);
             }
-            Err(ChangeError::Store(error)) => {
+            Err(error @ (ChangeError::Store(_) | ChangeError::Overtaken)) => {
                 tracing::error!("The organisation's files are not put in force: {error}");
             }
         }
@@ -247,7 +301,8 @@ impl Organisation {
         let Some(newest) = newest.filter(|it| it.number > self.state().version.number) else {
             return;
         };
-        if let Err(error) = self.follow(newest.number).await {
+        let alone = self.0.changing.lock().await;
+        if let Err(error) = self.follow(&alone, newest.number).await {
             let number = newest.number;
             tracing::error!("Version {number} of the organisation is not put in force: {error}");
             if let ChangeError::Mistakes(mistakes) = error {
@@ -284,7 +339,7 @@ async fn settle(
     store: &Store,
     from_files: bool,
     found: Loaded,
-) -> Result<(OrgVersion, Loaded), StoreError> {
+) -> Result<(OrgVersion, Loaded), ChangeError> {
     let digest = found.files.digest();
     let newest = store.newest_org_version().await?;
     if let Some(newest) = newest.filter(|it| it.source == OrgSource::Api) {
@@ -304,7 +359,8 @@ async fn settle(
     }
     let source = if from_files { OrgSource::Files } else { OrgSource::BuiltIn };
     let files = texts(&found.files);
-    let new = NewOrgVersion { digest, at: clock::now(), by: Actor::System, source, files };
+    let (at, by, made_from) = (clock::now(), Actor::System, None);
+    let new = NewOrgVersion { digest, at, by, source, files, made_from };
     Ok((keep(store, &new, &[]).await?, found))
 }
 
@@ -315,10 +371,10 @@ async fn keep(
     store: &Store,
     new: &NewOrgVersion,
     differences: &[Difference],
-) -> Result<OrgVersion, StoreError> {
+) -> Result<OrgVersion, ChangeError> {
     let shown = differences.iter().take(DIFFERENCES_MAX);
     let shown: Vec<String> = shown.map(|it| format!("{}: {}", it.subject, it.detail)).collect();
-    store
+    let kept = store
         .add_org_version(new, |number| Entry {
             reference: Some(number.to_string()),
             detail: json!({
@@ -330,7 +386,8 @@ async fn keep(
             }),
             ..Entry::new(clock::new_audit_id(), kind::ORG_CHANGED, new.by.clone())
         })
-        .await
+        .await?;
+    kept.ok_or(ChangeError::Overtaken)
 }
 
 pub fn texts(files: &Files) -> BTreeMap<String, String> {
