@@ -97,7 +97,7 @@ impl FromRequestParts<App> for Outsider {
 impl Outsider {
     /// Whose its runs are. No person is behind them, whatever the agent is called.
     pub fn user(&self) -> UserId {
-        UserId(format!("agent:{}", self.agent))
+        self.caller.own()
     }
 }
 
@@ -213,11 +213,12 @@ impl Caller {
         self.token.kind == TokenKind::Human && (self.approver || named())
     }
 
-    /// Who owns what the caller starts. A service is no person, whatever it is called.
+    /// Who owns what the caller starts. A service or an agent is no person, whatever it is called.
     pub fn own(&self) -> UserId {
         match self.token.kind {
             TokenKind::Service => UserId(format!("service:{}", self.token.name)),
-            TokenKind::Human | TokenKind::Agent => UserId(self.token.name.clone()),
+            TokenKind::Agent => UserId(format!("agent:{}", self.token.name)),
+            TokenKind::Human => UserId(self.token.name.clone()),
         }
     }
 
@@ -285,7 +286,7 @@ impl Caller {
                 Err(ApiError::Forbidden("an agent asks about its own calls".to_owned()))
             }
             // An agent's token says for which agent, not for which person.
-            TokenKind::Agent => Ok(UserId::from(named.unwrap_or(&self.token.name))),
+            TokenKind::Agent => Ok(named.map_or_else(|| self.own(), UserId::from)),
             TokenKind::Service if named.is_some() => Ok(UserId::from(named.unwrap_or_default())),
             _ => self.acts_for(named),
         }

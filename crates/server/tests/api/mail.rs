@@ -32,6 +32,7 @@ on_both! {
     an_inbox_has_what_is_critical_first_and_then_the_oldest;
     reading_marks_read_and_only_by_its_recipient;
     only_sender_and_recipient_read_a_mail;
+    no_person_is_behind_what_an_agents_token_sends;
     an_id_says_when_and_cannot_be_guessed;
     replies_are_threads_of_their_parties;
     the_board_writes_to_those_who_report_to_it;
@@ -622,6 +623,29 @@ async fn only_sender_and_recipient_read_a_mail(on: On) {
     assert_eq!(office.server.operator().inbox("it_manager").await.len(), 1);
     assert_eq!(office.server.operator().get("/api/agents/nobody/inbox").await.status, 404);
     assert_eq!(office.server.nobody().get(&path).await.status, 401);
+}
+
+async fn no_person_is_behind_what_an_agents_token_sends(on: On) {
+    let office = Office::open(on).await;
+    let manager = office.agent("it_manager").await;
+    let sent = manager.mail("backend_worker", "info").await.json();
+    assert_eq!(sent["user"], "agent:it_manager");
+    let issued = manager.issue("backend_worker", json!({})).await.json();
+    assert_eq!(issued["user"], "agent:it_manager");
+    manager.mail("nobody", "info").await.rejected_at("recipient");
+    // Whoever is called as the agent is has no part in it.
+    let namesake = office.server.human("it_manager").await;
+    let (mail, contract) = (sent["id"].as_str().unwrap(), issued["id"].as_str().unwrap());
+    assert_eq!(namesake.get(&format!("/api/mail/{mail}")).await.status, 404);
+    assert_eq!(namesake.get(&format!("/api/contracts/{contract}")).await.status, 404);
+    assert!(namesake.inbox("backend_worker").await.is_empty());
+    for list in ["/api/contracts", "/api/mail/rejections"] {
+        assert_eq!(namesake.get(list).await.json()["items"], json!([]), "{list}");
+        let own = manager.get(list).await.json()["items"].as_array().unwrap().len();
+        assert_eq!(own, 1, "the agent sees its own: {list}");
+    }
+    assert_eq!(manager.get(&format!("/api/mail/{mail}")).await.status, 200);
+    assert_eq!(manager.step(contract, "cancelled").await.status, 200);
 }
 
 async fn an_id_says_when_and_cannot_be_guessed(on: On) {

@@ -15,6 +15,7 @@ on_both! {
     mail_makes_one_run_that_reads_all_that_waits_and_marks_it_read;
     mail_of_two_people_is_not_answered_in_one_run;
     a_run_for_mail_acts_within_what_the_person_delegated;
+    a_run_for_an_agents_own_mail_is_no_persons;
     what_a_model_writes_too_long_is_rejected_and_recorded;
     what_others_wrote_is_quoted_and_is_no_persons_word;
     a_contract_opens_files_once_it_is_taken_up_and_until_it_is_handed_in;
@@ -160,6 +161,15 @@ async fn a_run_for_mail_acts_within_what_the_person_delegated(on: On) {
     let call = &batch.unwrap()["data"]["calls"][0];
     assert_eq!(call["ruling"], "deny", "{call}");
     assert!(call["reasons"].to_string().contains("delegation"), "{call}");
+}
+
+async fn a_run_for_an_agents_own_mail_is_no_persons(on: On) {
+    let (office, _model) = office(on, done).await;
+    let namesake = office.server.human("backend_worker").await;
+    assert_eq!(office.agent("backend_worker").await.mail("it_manager", "info").await.status, 201);
+    let run = office.server.operator().run_of("it_manager", "completed").await;
+    assert_eq!(run["user"], "agent:backend_worker");
+    assert!(namesake.runs_of("it_manager").await.is_empty());
 }
 
 async fn what_a_model_writes_too_long_is_rejected_and_recorded(on: On) {
