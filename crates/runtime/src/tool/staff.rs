@@ -207,13 +207,18 @@ impl StaffTool {
         Ok(CallResult::ok(json!({"file": file}).to_string()))
     }
 
-    async fn held(
-        &self,
-        context: &CallContext,
-    ) -> Result<Vec<chancery_domain::contract::Contract>, CallResult> {
-        let party = Some(context.speaker.agent.to_string());
-        let filter = ContractFilter { party, ..ContractFilter::default() };
-        let found = self.mailroom.store().contracts(&filter, HELD_MAX).await;
+    /// The contracts that can warrant a change: a run that was made for one has that one alone, as
+    /// it has its files.
+    async fn held(&self, context: &CallContext) -> Result<Vec<Contract>, CallResult> {
+        let store = self.mailroom.store();
+        let found = match &context.created.contract {
+            Some(id) => store.contract(id).await.map(|it| it.into_iter().collect()),
+            None => {
+                let party = Some(context.speaker.agent.to_string());
+                let filter = ContractFilter { party, ..ContractFilter::default() };
+                store.contracts(&filter, HELD_MAX).await
+            }
+        };
         let found: Vec<ContractRow> = found.map_err(|it| unavailable(&it))?;
         Ok(found.into_iter().map(|it| it.contract).collect())
     }

@@ -13,6 +13,7 @@ on_both! {
     without_a_contract_of_the_ceo_nothing_changes;
     under_a_contract_somebody_is_hired_moved_and_dismissed;
     nobody_changes_their_own_place_or_one_above;
+    a_run_under_one_contract_changes_nothing_on_the_strength_of_another;
 }
 
 /// Makes the calls that the run's input is, one after the other.
@@ -104,4 +105,47 @@ async fn nobody_changes_their_own_place_or_one_above(on: On) {
     let ended = carried_out(&office, calls).await;
     let codes: Vec<_> = ended.iter().map(|it| it["code"].clone()).collect();
     assert!(codes.iter().all(|it| it == "PERMISSION_DENIED"), "{ended:?}");
+}
+
+/// Hands in the work of the contract that the run was made for, and then tries a change.
+fn hand_in_and_change(seen: &Seen) -> Behaviour {
+    let said = asked(seen);
+    let id = said.split_whitespace().find(|it| it.starts_with("CTR-"));
+    let id = id.unwrap_or_default().trim_end_matches(['.', ':']);
+    Behaviour::Stream(match results(seen) {
+        _ if !said.contains("hand it in") => Answer::text("done"),
+        0 => {
+            let mail = json!({"to": "ceo", "type": "report", "subject": "s", "body": "b",
+                "contract_ref": id, "outcome": "completed"});
+            Answer::call("send_mail", &mail.to_string())
+        }
+        1 => {
+            let change = json!({"agent": "qa_worker", "reason": "r"});
+            Answer::call("deactivate_agent", &change.to_string())
+        }
+        _ => Answer::text("done"),
+    })
+}
+
+async fn a_run_under_one_contract_changes_nothing_on_the_strength_of_another(on: On) {
+    let (office, _model) = office(on, hand_in_and_change).await;
+    let operator = office.server.operator();
+    office.contract("ceo", "hr_manager", json!({})).await;
+    let issued = office.agent("ceo").await.issue("hr_manager", json!({"body": "hand it in"})).await;
+    let id = issued.json()["id"].as_str().unwrap().to_owned();
+    let began = std::time::Instant::now();
+    let run = loop {
+        let runs = operator.get("/api/runs?agent=hr_manager&status=completed").await.json();
+        let made = |it: &&Value| it["input"].as_str().is_some_and(|it| it.contains("hand it in"));
+        match runs["items"].as_array().unwrap().iter().find(made) {
+            Some(run) => break run["id"].as_str().unwrap().to_owned(),
+            None => assert!(began.elapsed().as_secs() < 20, "{runs}"),
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    };
+    let story = operator.get(&format!("/api/contracts/{id}")).await.json();
+    assert_eq!(story["state"], "review");
+    let ended = ended(&operator, &run).await;
+    assert_eq!(ended[1]["code"], "PERMISSION_DENIED", "{ended:?}");
+    assert_eq!(named(&agents(&office).await, "qa_worker")["active"], true);
 }
