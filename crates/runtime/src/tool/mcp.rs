@@ -1,7 +1,7 @@
 //! Tools of MCP servers, as `mcp__<server>__<tool>`.
 //!
 //! The only module that knows `rmcp`. Whatever a server says is untrusted: names, descriptions,
-//! schemas and results are bounded and cleaned, its hints grant nothing, and it is never answered
+//! schemas and results are bounded and cleaned (but for what a call is held to), its hints grant nothing, and it is never answered
 //! when it asks for something. A call that may have reached it is never sent a second time.
 //!
 //! A server's tools are those of its first answer: one that changes them later changes nothing

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use chancery_domain::policy::Risk;
+use chancery_domain::text::{is_hidden, visible_line};
 use rmcp::model::{PaginatedRequestParams, Tool};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -92,13 +93,19 @@ impl List {
 
 pub(super) fn offer(tool: &Tool, prefix: &str) -> Result<Offered, String> {
     let name = name(prefix, &tool.name);
-    let parameters = Value::Object((*tool.input_schema).clone());
+    let mut parameters = Value::Object((*tool.input_schema).clone());
     let size = parameters.to_string().len() + tool.name.len();
     if size > SCHEMA_BYTES_MAX {
         return Err(format!(
             "the name and schema of tool `{name}` have {size} bytes, more than {SCHEMA_BYTES_MAX}"
         ));
     }
+    clean_schema(&mut parameters).map_err(|unseen| {
+        format!(
+            "the schema of tool `{name}` names `{}`, which has characters that cannot be seen",
+            visible_line(&unseen)
+        )
+    })?;
     let described = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
     Ok(Offered {
         far_name: tool.name.clone().into_owned(),
@@ -137,15 +144,59 @@ fn name(prefix: &str, given: &str) -> String {
     format!("{prefix}{likeness}_{mark}")
 }
 
-/// A text without what a person would not see: control characters, and those that change the
-/// direction of writing or have no shape.
+/// What a call is held to, or names something else in the schema: to change it would change what
+/// it means. A value may have to hold what cannot be seen.
+const HELD_TO: [&str; 12] = [
+    "enum",
+    "const",
+    "default",
+    "examples",
+    "pattern",
+    "format",
+    "type",
+    "required",
+    "dependentRequired",
+    "$ref",
+    "$id",
+    "$anchor",
+];
+/// What has a schema for each of its names.
+const TABLES: [&str; 5] =
+    ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
+
+/// A schema that says nothing unseen. A name that holds such characters cannot be mended, for the
+/// server knows the argument by it: it is answered, and the tool is left out.
+fn clean_schema(schema: &mut Value) -> Result<(), String> {
+    match schema {
+        Value::String(text) => *text = clean(text, SCHEMA_BYTES_MAX),
+        Value::Array(items) => items.iter_mut().try_for_each(clean_schema)?,
+        Value::Object(table) => {
+            for (key, value) in table {
+                check_seen(key)?;
+                match value {
+                    _ if HELD_TO.contains(&&**key) => {}
+                    Value::Object(named) if TABLES.contains(&&**key) => {
+                        for (name, schema) in named {
+                            check_seen(name)?;
+                            clean_schema(schema)?;
+                        }
+                    }
+                    value => clean_schema(value)?,
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+    Ok(())
+}
+
+fn check_seen(name: &str) -> Result<(), String> {
+    if name.chars().any(is_hidden) { Err(name.to_owned()) } else { Ok(()) }
+}
+
+/// A text without what a person would not see.
 pub(super) fn clean(text: &str, max: usize) -> String {
-    let unseen = |it: char| {
-        (it.is_control() && it != '\n' && it != '\t')
-            || matches!(it, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
-    };
-    let mut kept = text.chars().filter(|it| !unseen(*it));
+    let mut kept = text.chars().filter(|it| !is_hidden(*it));
     let mut cleaned: String = kept.by_ref().take(max).collect();
     if kept.next().is_some() {
         cleaned.push('…');
@@ -184,6 +235,51 @@ mod tests {
     #[test]
     fn texts_hold_nothing_unseen_and_have_an_end() {
         assert_eq!(clean("a\u{1b}[31mb\0c\nd\u{202e}e\u{e0041}f", 100), "a[31mbc\ndef");
+        assert_eq!(clean("a\u{fe0f}b\u{e0100}c\u{2800}d\u{34f}e", 100), "abcde");
         assert_eq!(clean(&"x".repeat(20), 10), format!("{}…", "x".repeat(10)));
+    }
+
+    fn offered(schema: Value) -> Result<Value, String> {
+        let tool: Tool = serde_json::from_value(serde_json::json!({
+            "name": "pay", "description": "Pays", "inputSchema": schema,
+        }))
+        .unwrap();
+        offer(&tool, "mcp__far__").map(|it| it.spec.parameters)
+    }
+
+    #[test]
+    fn what_a_schema_says_holds_nothing_unseen_and_what_it_demands_stays() {
+        let schema = |hidden: &str| {
+            serde_json::json!({
+                "type": "object",
+                "title": format!("Pay{hidden}ment"),
+                "properties": {
+                    "description": {"type": "string", "description": format!("Why{hidden}")},
+                    "how": {
+                        "enum": ["a\u{fe0f}"], "default": "a\u{fe0f}",
+                        "examples": [{"description": "a\u{200b}"}],
+                    },
+                    "whom": {
+                        "pattern": "^[^\u{200b}]*$",
+                        "anyOf": [{"type": "string", "description": format!("A {hidden}name")}],
+                    },
+                },
+            })
+        };
+        let said = offered(schema("\u{e0041}\u{200b}\u{fe0f}\u{1b}")).unwrap();
+        assert_eq!(said, schema(""));
+    }
+
+    #[test]
+    fn a_tool_whose_arguments_have_names_that_cannot_be_seen_is_left_out() {
+        let nested = serde_json::json!({"type": "object", "properties": {
+            "to": {"type": "object", "properties": {"na\u{200b}me": {"type": "string"}}},
+        }});
+        let why = offered(nested).unwrap_err();
+        assert_eq!(
+            why,
+            "the schema of tool `mcp__far__pay` names `na\\u{200b}me`, which has characters that \
+             cannot be seen"
+        );
     }
 }
