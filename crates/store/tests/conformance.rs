@@ -55,6 +55,7 @@ on_both! {
         mail_is_handed_to_one_run_though_two_servers_look
         a_run_that_was_to_be_made_for_mail_is_made_once
         what_nobody_answers_goes_up_to_the_board
+        what_is_raised_again_while_it_waits_counts_once
         a_contract_that_failed_is_told_within_what_was_delegated
         an_attachment_is_beneath_the_workspace_and_no_secret
         an_answer_ends_the_wait_for_it

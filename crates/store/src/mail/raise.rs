@@ -73,19 +73,28 @@ impl Store {
     }
 }
 
-/// Notes a problem that was handed up with a mail.
+/// Notes a problem that was handed up with a mail. One that is sent while another about the same
+/// matter waits for its answer waits with it, and is no further attempt.
 pub(super) async fn open(session: &impl Session, mail: &Outgoing) -> Result<(), StoreError> {
     let matter = matter(&mail.draft);
-    let sql = "SELECT count FROM raises WHERE from_agent = $1 AND to_agent = $2 AND matter = $3
-        AND state IN ('open', 'unanswered') ORDER BY count DESC LIMIT 1";
+    let sql = format!(
+        "SELECT {COLUMNS}, state FROM raises
+         WHERE from_agent = $1 AND to_agent = $2 AND matter = $3
+           AND state IN ('open', 'unanswered') ORDER BY count DESC, due_at DESC LIMIT 1"
+    );
     let params = vec![
         Param::Text(storable(&mail.from)),
         Param::Text(storable(&mail.draft.to)),
         Param::Text(storable(&matter)),
     ];
-    let before = session.rows(sql, params, |row| row.int(0)).await?;
-    let count = before.first().copied().unwrap_or_default() as u32 + 1;
+    let decode = |row: &dyn Columns| Ok((raise(row)?, row.text(6)? == "open"));
+    let before = session.rows(&sql, params, decode).await?.into_iter().next();
     let due_at = mail.at.checked_add(mail.answer_within).unwrap_or(Timestamp::MAX);
+    let (count, due_at) = match before {
+        Some((before, true)) if before.due_at > mail.at => (before.count, before.due_at),
+        Some((before, _)) => (before.count + 1, due_at),
+        None => (1, due_at),
+    };
     let (mail, from, to) = (mail.id.clone(), mail.from.clone(), mail.draft.to.clone());
     insert(session, &Raise { mail, from, to, matter, count, due_at }).await
 }
@@ -142,10 +151,19 @@ async fn settle(
     let params = vec![Param::Int(now.as_microsecond()), Param::Int(i64::from(limit))];
     let mut settled = Vec::new();
     for raise in session.rows(&sql, params, raise).await? {
+        // With those that waited with it: they are one problem, of which one thing follows.
         let ended = session
             .execute(
-                "UPDATE raises SET state = 'unanswered' WHERE mail_id = $1 AND state = 'open'",
-                vec![Param::Text(raise.mail.0.clone())],
+                "UPDATE raises SET state = 'unanswered'
+                 WHERE from_agent = $1 AND to_agent = $2 AND matter = $3 AND count = $4
+                   AND due_at <= $5 AND state = 'open'",
+                vec![
+                    Param::Text(raise.from.clone()),
+                    Param::Text(raise.to.clone()),
+                    Param::Text(raise.matter.clone()),
+                    Param::Int(i64::from(raise.count)),
+                    Param::Int(now.as_microsecond()),
+                ],
             )
             .await?;
         if ended == 0 {

@@ -214,6 +214,34 @@ pub async fn what_nobody_answers_goes_up_to_the_board(home: &Home) {
     assert!(store.settle_raises(&org, at(9999), hour, 10).await.unwrap().is_empty());
 }
 
+pub async fn what_is_raised_again_while_it_waits_counts_once(home: &Home) {
+    let store = home.open().await;
+    let org = small_company();
+    let hour = SignedDuration::from_mins(60);
+    for round in 0..3 {
+        let now = at(round * 61);
+        for n in 0..3 {
+            let now = now.checked_add(SignedDuration::from_millis(300 * n)).unwrap();
+            store.send_mail(&org, mail("worker", "manager", "escalation", now)).await.unwrap();
+        }
+        // They are due together, and are one problem.
+        let settled = store.settle_raises(&org, at(round * 61 + 60), hour, 10).await.unwrap();
+        let next = if round < 2 { Next::Again } else { Next::Head("head".to_owned()) };
+        let expected = [(round as u32 + 1, &next)];
+        let settled: Vec<_> = settled.iter().map(|it| (it.0.count, &it.1)).collect();
+        assert_eq!(settled, expected, "{round}");
+        assert_eq!(inbox(&store, "head").await.len(), usize::from(round == 2));
+    }
+    assert_eq!(store.raises_open().await.unwrap(), 1, "the head's alone");
+    // Another matter has its own count.
+    let mut other = mail("worker", "manager", "escalation", at(300));
+    other.draft.subject = "something else".to_owned();
+    store.send_mail(&org, other).await.unwrap();
+    let settled = store.settle_raises(&org, at(360), hour, 10).await.unwrap();
+    let other = settled.iter().find(|it| it.0.from == "worker").unwrap();
+    assert_eq!((other.0.count, &other.1), (1, &Next::Again));
+}
+
 pub async fn a_contract_that_failed_is_told_within_what_was_delegated(home: &Home) {
     let store = home.open().await;
     let org = small_company();
