@@ -18,7 +18,7 @@ pub use compiled::{Delegation, Policy, ToolFacts};
 pub use explain::Verdict;
 pub use file_scope::{Access, components as scope_components};
 pub use limits::{Limits, Spent};
-pub use protected::protected;
+pub use protected::{protected, rule_on_protected};
 
 use serde::{Deserialize, Serialize};
 

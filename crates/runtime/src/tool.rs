@@ -46,7 +46,7 @@ use chancery_domain::contract::Warrant;
 use chancery_domain::event::{Call, CallResult, Created, Member, RequestKind};
 use chancery_domain::id::{RunId, WaitKey};
 use chancery_domain::org::{Org, Role};
-use chancery_domain::policy::{Access, Fitness, Reason};
+use chancery_domain::policy::{Access, Fitness, Reason, rule_on_protected};
 use chancery_store::StoreError;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -124,7 +124,8 @@ impl Touched {
     /// What the caller's role says against it.
     pub fn rule(&self, caller: Caller<'_>) -> Option<Reason> {
         match self {
-            Touched::Path(access, path) => caller.role.rule_on_path(*access, path, caller.warrant),
+            Touched::Path(access, path) => rule_on_protected(path)
+                .or_else(|| caller.role.rule_on_path(*access, path, caller.warrant)),
             Touched::Branch(branch) => caller.role.rule_on_branch(branch, caller.warrant),
         }
     }

@@ -1,6 +1,6 @@
 //! Names of files that hold secrets or run by themselves. Denied to everyone, whatever the scope.
 
-use super::glob;
+use super::{Layer, Reason, Ruling, glob};
 
 /// Matched, without regard to case, against every run of neighbouring parts of a path.
 const PROTECTED: &[&str] = &[
@@ -33,6 +33,14 @@ const PROTECTED: &[&str] = &[
     ".docker/config.json",
     ".kube/config",
     ".cargo/credentials*",
+    "credentials",
+    "credentials.json",
+    "credentials.toml",
+    "credentials.yaml",
+    "credentials.yml",
+    "client_secret*.json",
+    "service-account*.json",
+    "service_account*.json",
 ];
 
 /// Templates that are made to be read and copied.
@@ -48,6 +56,16 @@ pub fn protected(path: &str) -> Option<&'static str> {
             let template = matches!(run, [name] if TEMPLATES.contains(&&**name));
             !template && wanted.iter().zip(run).all(|(pattern, name)| glob(pattern, name))
         })
+    })
+}
+
+/// What stands against touching a path, whoever does it.
+pub fn rule_on_protected(path: &str) -> Option<Reason> {
+    protected(path).map(|entry| Reason {
+        layer: Layer::Arguments.as_str().to_owned(),
+        rule: format!("protected `{entry}`"),
+        outcome: Ruling::Deny,
+        detail: format!("`{path}` is denied to everyone: it may hold a secret, or run by itself"),
     })
 }
 
@@ -74,6 +92,8 @@ mod tests {
             (".git/hooks/pre-commit", true),
             (".git/HEAD", false),
             ("config", false),
+            ("app/credentials.json", true),
+            ("docs/credentials.md", false),
             ("git/config", false),
             ("./a/../.env", true),
             ("/srv/x//.env/", true),

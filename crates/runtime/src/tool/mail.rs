@@ -101,7 +101,7 @@ fn spec_of(what: What) -> ToolSpec {
                 "reply_to": {"type": "string", "description": "The id of the mail that this answers"},
                 "contract_ref": contract,
             }),
-            &["to", "type", "subject", "body"][..],
+            &["to", "type", "subject"][..],
         ),
         What::Escalate => (
             "escalate",

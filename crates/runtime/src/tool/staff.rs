@@ -8,16 +8,18 @@ use async_trait::async_trait;
 use chancery_domain::batch::Permit;
 use chancery_domain::chart::{self, Amendment};
 use chancery_domain::contract::Contract;
-use chancery_domain::event::CallResult;
-use chancery_domain::id::{AgentId, RoleId};
+use chancery_domain::event::{Call, CallResult};
+use chancery_domain::id::{AgentId, ContractId, RoleId};
+use chancery_domain::org::Org;
 use chancery_domain::policy::Risk;
+use chancery_store::StoreError;
 use chancery_store::mail::{ContractFilter, ContractRow};
 use serde_json::{Value, json};
 
 use super::files::{FILE_BYTES_MAX, Workspace};
 use super::mail::unavailable;
 use super::spec::{object, spec};
-use super::{CallContext, Done, Tool, ToolSpec};
+use super::{CallContext, Done, Objection, Prospect, Tool, ToolSpec};
 use crate::mailroom::Mailroom;
 
 /// Whoever puts another version of the organisation in force.
@@ -153,15 +155,33 @@ impl Tool for StaffTool {
         };
         Done::Result(done.unwrap_or_else(|it| it))
     }
+
+    async fn objects(
+        &self,
+        call: &Call,
+        who: &Prospect<'_>,
+    ) -> Result<Option<Objection>, StoreError> {
+        let Prospect { org, agent, contract, .. } = *who;
+        let amendment = match self.amendment(&call.arguments, org) {
+            Ok(Some(amendment)) => amendment,
+            // Nothing changes, or the call says itself why it cannot be meant.
+            Ok(None) | Err(_) => return Ok(None),
+        };
+        let held = self.held(agent, contract).await?;
+        let refused = chart::check(org, agent, &amendment, &held).err();
+        Ok(refused.map(|it| Objection::denied("staff", it.to_string())))
+    }
 }
 
 type Answer = Result<CallResult, CallResult>;
 
 impl StaffTool {
     async fn change(&self, given: &Value, context: &CallContext) -> Answer {
-        let amendment = self.amendment(given)?;
+        let Some(amendment) = self.amendment(given, &context.org)? else {
+            return Ok(list(context));
+        };
         let by = &context.speaker.agent;
-        let held = self.held(context).await?;
+        let held = self.held_in(context).await?;
         let charter = self.charter.get().ok_or_else(|| {
             CallResult::error("UNAVAILABLE", "the organisation cannot be changed here")
         })?;
@@ -174,12 +194,20 @@ impl StaffTool {
         Ok(CallResult::ok(json!({"org_version": version, "file": file}).to_string()))
     }
 
-    fn amendment(&self, given: &Value) -> Result<Amendment, CallResult> {
+    /// The change that a call is, if it is one. A description is for somebody who could be moved,
+    /// and needs the same warrant.
+    fn amendment(&self, given: &Value, org: &Org) -> Result<Option<Amendment>, CallResult> {
         let text = |name: &str| given[name].as_str();
         let agent = || AgentId::from(text("agent").unwrap_or_default());
         let role = || RoleId::from(text("role").unwrap_or_default());
         let above = given["reports_to"].as_array();
-        match (self.what, text("agent"), above) {
+        let amendment = match (self.what, text("agent"), above) {
+            (What::List, ..) => return Ok(None),
+            (What::UpdateJd, ..) => {
+                let role = org.role_of(&agent()).map(|it| it.id.clone());
+                let role = role.ok_or_else(|| refused(&chart::Refusal::NoAgent(agent())))?;
+                Ok(Amendment::Move { agent: agent(), role })
+            }
             (What::CreateJd, ..) => Ok(Amendment::Hire { agent: agent(), role: role() }),
             (What::Deactivate, ..) => Ok(Amendment::Deactivate { agent: agent() }),
             (_, Some(_), None) => Ok(Amendment::Move { agent: agent(), role: role() }),
@@ -191,36 +219,42 @@ impl StaffTool {
                 "INVALID_ARGUMENTS",
                 "give `agent` and `role`, or `role` and `reports_to`",
             )),
-        }
+        };
+        amendment.map(Some)
     }
 
     async fn describe_agent(&self, given: &Value, context: &CallContext) -> Answer {
-        let agent = AgentId::from(given["agent"].as_str().unwrap_or_default());
-        let by = &context.speaker.agent;
-        let held = self.held(context).await?;
-        // A description is for somebody who could be moved, and needs the same warrant.
-        let role = context.org.role_of(&agent).map(|it| it.id.clone());
-        let role = role.ok_or_else(|| refused(&chart::Refusal::NoAgent(agent.clone())))?;
-        let amendment = Amendment::Move { agent, role };
-        chart::check(&context.org, by, &amendment, &held).map_err(|it| refused(&it))?;
+        let (org, by) = (&context.org, &context.speaker.agent);
+        let held = self.held_in(context).await?;
+        if let Some(amendment) = self.amendment(given, org)? {
+            chart::check(org, by, &amendment, &held).map_err(|it| refused(&it))?;
+        }
         let file = self.write_jd(given, context).await?;
         Ok(CallResult::ok(json!({"file": file}).to_string()))
     }
 
     /// The contracts that can warrant a change: a run that was made for one has that one alone, as
     /// it has its files.
-    async fn held(&self, context: &CallContext) -> Result<Vec<Contract>, CallResult> {
+    async fn held(
+        &self,
+        agent: &AgentId,
+        of_run: Option<&ContractId>,
+    ) -> Result<Vec<Contract>, StoreError> {
         let store = self.mailroom.store();
-        let found = match &context.created.contract {
-            Some(id) => store.contract(id).await.map(|it| it.into_iter().collect()),
+        let found: Vec<ContractRow> = match of_run {
+            Some(id) => store.contract(id).await?.into_iter().collect(),
             None => {
-                let party = Some(context.speaker.agent.to_string());
+                let party = Some(agent.to_string());
                 let filter = ContractFilter { party, ..ContractFilter::default() };
-                store.contracts(&filter, HELD_MAX).await
+                store.contracts(&filter, HELD_MAX).await?
             }
         };
-        let found: Vec<ContractRow> = found.map_err(|it| unavailable(&it))?;
         Ok(found.into_iter().map(|it| it.contract).collect())
+    }
+
+    async fn held_in(&self, context: &CallContext) -> Result<Vec<Contract>, CallResult> {
+        let held = self.held(&context.speaker.agent, context.created.contract.as_ref()).await;
+        held.map_err(|it| unavailable(&it))
     }
 
     async fn write_jd(&self, given: &Value, context: &CallContext) -> Result<String, CallResult> {

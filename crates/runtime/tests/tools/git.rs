@@ -218,7 +218,7 @@ async fn links_and_secrets_are_not_committed() {
         git(&house.at(""), &["ls-tree", "-r", "--name-only", "feature/billing", "src/billing"]);
     assert_eq!(names, "src/billing/a.rs\nsrc/billing/ok.rs");
     for (path, expected) in [
-        ("src/billing/.env", "PROTECTED_FILE"),
+        ("src/billing/.env", "DENIED_AT_THE_GATE"),
         ("src/billing/over.rs", "PERMISSION_DENIED"),
         ("src/billing/passwd", "OUTSIDE_WORKSPACE"),
         ("src/billing/none.rs", "NOT_FOUND"),

@@ -26,6 +26,9 @@ use crate::{paging, view};
 const MAILS_MAX: u32 = 500;
 const NOTE_MAX: usize = 4000;
 
+/// The tools that an agent would issue one with.
+const ISSUE: [&str; 2] = ["generate_contract", "create_contract"];
+
 /// Issues a contract, by mail to a direct report.
 #[utoipa::path(post, path = "/api/contracts", request_body = NewContract,
     responses((status = 201, body = Contract), Problems))]
@@ -46,7 +49,7 @@ pub async fn issue(
         fields: fields(&body)?,
         ..Draft::bare(&body.to, CONTRACT)
     };
-    let mail = post(&app, &caller, writer, draft, under).await?;
+    let mail = post(&app, &caller, writer, draft, under, &ISSUE).await?;
     let lost = || ApiError::Internal("a contract without its row".to_owned());
     let id = mail.contract_ref.ok_or_else(lost)?;
     let row = app.store.contract(&id).await?.ok_or_else(lost)?;

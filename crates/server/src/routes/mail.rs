@@ -1,5 +1,7 @@
 //! Mail: sent by agents that work elsewhere and by people for the board, and looked at.
 
+mod outside;
+
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -18,6 +20,7 @@ use crate::error::{ApiError, Result};
 use crate::extract::{Body, Params, asked, asked_id, bad_request, check_asked, check_depth};
 use crate::router::App;
 use crate::{paging, view};
+use outside::{SEND, check_may_call};
 
 /// Sends a mail as whoever calls. A rejection is recorded, and says its step.
 #[utoipa::path(post, path = "/api/mail", request_body = NewMail,
@@ -28,22 +31,27 @@ pub async fn send(
     Body(body): Body<NewMail>,
 ) -> Result<(StatusCode, Json<Mail>)> {
     let writer = caller.writes()?;
-    let mail = post(&app, &caller, writer, draft(body)?, None).await?;
+    let mail = post(&app, &caller, writer, draft(body)?, None, &[SEND]).await?;
     Ok((StatusCode::CREATED, Json(view::mail::mail(mail))))
 }
 
-/// Sends in the caller's name, under a contract where it says so.
+/// Sends in the caller's name, under a contract where it says so. An agent needs what a call of
+/// one of the tools would need that do the same.
 pub async fn post(
     app: &App,
     caller: &Caller,
     writer: Writer,
     draft: Draft,
     under: Option<ContractId>,
+    tools: &[&str],
 ) -> Result<MailRow> {
     let behalf =
         Behalf { user: writer.user, project: None, delegated: None, run: None, contract: under };
     let outgoing = app.mailroom.from_outside(draft, &writer.name, caller.actor(), behalf);
     let authority = app.authority.get();
+    if outgoing.from != BOARD {
+        check_may_call(app, &authority, &outgoing, tools).await?;
+    }
     match app.mailroom.send(authority.org(), outgoing).await? {
         Posted::Delivered(mail) => Ok(*mail),
         Posted::Rejected(rejection) => Err(ApiError::Rejected(rejection)),

@@ -14,6 +14,7 @@ use crate::house::{On, on_both};
 on_both! {
     of_all_936_triples_those_of_the_table_are_delivered_and_no_others;
     whether_a_call_is_allowed_counts_contacts_contracts_and_approvals;
+    what_an_agent_may_not_call_it_may_not_send_from_outside;
     c_01_the_ceo_reaches_managers_alone;
     c_02_a_manager_reaches_its_workers_the_ceo_and_other_managers_on_terms;
     c_03_a_worker_reaches_its_manager_alone;
@@ -256,6 +257,9 @@ async fn whether_a_call_is_allowed_counts_contacts_contracts_and_approvals(on: O
         ("it_manager", "create_contract", contract("research_worker"), "mail.contact"),
         ("ceo", "generate_contract", contract("backend_worker"), "mail.contact"),
         ("devops_worker", "docker_deploy", image.clone(), "deployment_approval"),
+        ("hr_manager", "deactivate_agent", json!({"agent": "qa_worker", "reason": "r"}), "staff"),
+        ("pa", "read_file", json!({"path": "app/.env"}), "protected `.env`"),
+        ("pa", "read_file", json!({"path": "app/env"}), ""),
         ("devops_worker", "docker_deploy", staged, ""),
     ] {
         let ruled = operator.ruled(agent, tool, arguments).await;
@@ -275,6 +279,36 @@ async fn whether_a_call_is_allowed_counts_contacts_contracts_and_approvals(on: O
     assert_eq!(office.agent("it_manager").await.write(approval).await.status, 201);
     let ruled = operator.ruled("devops_worker", "docker_deploy", image).await;
     assert_eq!(ruled["ruling"], "require_human", "{ruled}");
+}
+
+async fn what_an_agent_may_not_call_it_may_not_send_from_outside(on: On) {
+    let office = Office::open(on).await;
+    let (worker, manager) =
+        (office.agent("backend_worker").await, office.agent("it_manager").await);
+    let law =
+        |policy: &str| json!({"files": {"policy.yaml": format!("extends: builtin\n{policy}")}});
+    let put = async |policy: &str| {
+        let request = office.server.operator().request(reqwest::Method::PUT, "/api/org");
+        assert_eq!(crate::harness::answer(request.json(&law(policy))).await.status, 200);
+    };
+    for word in ["deny", "require_approval"] {
+        put(&format!("tools: {{send_mail: {word}, create_contract: {word}}}\n")).await;
+        let mailed = worker.mail("it_manager", "info").await;
+        let issued = manager.issue("backend_worker", json!({})).await;
+        for refused in [mailed, issued] {
+            let said = refused.json();
+            assert_eq!((refused.status, &said["code"]), (403, &json!("PERMISSION_DENIED")));
+            assert_eq!(said["reasons"][0]["outcome"], word, "{said}");
+        }
+        // What would go nowhere is rejected as ever, and kept.
+        worker.mail("ceo", "info").await.rejected_at("contact");
+        // The board is no agent.
+        let board = json!({"to": "ceo", "type": "info", "subject": "s", "body": "b"});
+        assert_eq!(office.server.operator().write(board).await.status, 201);
+    }
+    put("").await;
+    assert_eq!(worker.mail("it_manager", "info").await.status, 201);
+    assert_eq!(manager.issue("backend_worker", json!({})).await.status, 201);
 }
 
 async fn c_01_the_ceo_reaches_managers_alone(on: On) {

@@ -40,7 +40,7 @@ async fn ended(lin: &Caller, run: &str) -> Vec<Value> {
     let events = lin.get(&format!("/api/runs/{run}/events")).await.json();
     let ended = events["items"].as_array().unwrap().iter();
     ended
-        .filter(|it| it["type"] == "tool.finished")
+        .filter(|it| it["type"] == "tool.finished" || it["type"] == "tool.refused")
         .map(|it| it["data"]["result"].clone())
         .collect()
 }
