@@ -1,8 +1,9 @@
 //! Tools of MCP servers, as `mcp__<server>__<tool>`.
 //!
 //! The only module that knows `rmcp`. Whatever a server says is untrusted: names, descriptions,
-//! schemas and results are bounded and cleaned (but for what a call is held to), its hints grant nothing, and it is never answered
-//! when it asks for something. A call that may have reached it is never sent a second time.
+//! schemas and results are bounded and cleaned (but for what a call is held to), its hints grant
+//! nothing, and it is never answered when it asks for something. A call that may have reached it
+//! is never sent a second time.
 //!
 //! A server's tools are those of its first answer: one that changes them later changes nothing
 //! here before the next start, so that what was looked at is what is called.
