@@ -16,15 +16,17 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Json;
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
+use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodRouter, any};
 use chancery_domain::id::PermissionId;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ErrorData, Implementation,
+    CallToolRequestParams, CallToolResponse, ErrorCode, ErrorData, Implementation,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
     ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
 };
@@ -32,6 +34,8 @@ use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{RoleServer, ServerHandler};
+use serde::de::IgnoredAny;
+use serde_json::json;
 
 use crate::access::Outsider;
 use crate::config::OnAsk;
@@ -81,9 +85,19 @@ pub fn door(app: &App) -> MethodRouter<App> {
         let (mut parts, body) = request.into_parts();
         parts.extensions.insert(outsider);
         let body = extract::whole(body, limit).await?;
+        if parts.method == Method::POST && serde_json::from_slice::<IgnoredAny>(&body).is_err() {
+            return Ok(unreadable());
+        }
         let answered = service.handle(Request::from_parts(parts, Body::from(body))).await;
         Ok::<Response, ApiError>(said(answered.map(Body::new)).await)
     })
+}
+
+/// What is no JSON is told in the protocol's own words: clients look for them there.
+fn unreadable() -> Response {
+    let error = json!({"code": ErrorCode::PARSE_ERROR.0, "message": "the body is not JSON"});
+    let body = json!({"jsonrpc": "2.0", "id": null, "error": error});
+    (StatusCode::BAD_REQUEST, Json(body)).into_response()
 }
 
 /// What rmcp refuses in plain words is a problem like any other; what it says in JSON is the

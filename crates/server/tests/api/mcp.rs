@@ -511,6 +511,17 @@ async fn the_door_is_for_agents_with_a_token_under_a_name_that_is_ours() {
 }
 
 #[tokio::test]
+async fn what_is_no_json_is_told_in_the_protocols_own_words() {
+    let server = Server::start().await;
+    let client = Client::agent(&server, "pa").await;
+    for body in ["{", "", "\u{0}", "{\"jsonrpc\": \"2.0\"} x"] {
+        let said = answer(client.request(&json!({})).body(body)).await;
+        let error = &said.json()["error"]["code"];
+        assert_eq!((said.status, error), (400, &json!(-32700)), "{body:?} {said:?}");
+    }
+}
+
+#[tokio::test]
 async fn an_agent_reads_its_own_inbox_and_contracts_and_reading_changes_nothing() {
     let server = Server::with(|config| config.mail.drives_work = false).await;
     let manager = Client::agent(&server, "it_manager").await;
