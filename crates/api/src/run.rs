@@ -101,6 +101,11 @@ pub struct Wait {
 pub struct Usage {
     pub input_tokens: u64,
     pub output_tokens: u64,
+    /// In the operator's money, at the prices that held when the models answered. Absent where
+    /// nothing was charged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0)]
+    pub cost: Option<f64>,
 }
 
 /// A run with its children, recursively.

@@ -242,6 +242,22 @@ pub enum RequestKind {
 pub struct Usage {
     pub input_tokens: u64,
     pub output_tokens: u64,
+    /// In millionths of the operator's money, at the prices of the moment: what is charged later
+    /// does not change what was charged. None: there was no price.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub cost_micros: u64,
+}
+
+fn is_nothing(it: &u64) -> bool {
+    *it == 0
+}
+
+impl Usage {
+    /// The cost as money, for who reads it; nothing where nothing was charged. Sums are made of
+    /// the millionths: a float has each of them only up to nine thousand million.
+    pub fn cost(&self) -> Option<f64> {
+        (self.cost_micros > 0).then(|| self.cost_micros as f64 / 1e6)
+    }
 }
 
 impl std::ops::AddAssign for Usage {
@@ -249,12 +265,13 @@ impl std::ops::AddAssign for Usage {
         // What a far side says it used may be anything.
         self.input_tokens = self.input_tokens.saturating_add(more.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(more.output_tokens);
+        self.cost_micros = self.cost_micros.saturating_add(more.cost_micros);
     }
 }
 
 impl Event {
-    /// The tokens that an event accounts for. What a child used is charged to its parent when it
-    /// has ended, and so in the end to the run that a person started.
+    /// The tokens that an event accounts for, and their cost. What a child used is charged to its
+    /// parent when it has ended, and so in the end to the run that a person started.
     pub fn usage(&self) -> Usage {
         match self {
             Event::BatchProposed(it) => it.usage,

@@ -108,7 +108,7 @@ fn what_a_child_came_to_is_the_result_of_the_call_that_asked() {
     let back = handed_back(&child(vec![completed()]));
     assert_eq!((back.call.as_str(), back.child), ("a", CHILD));
     assert_eq!(said(&back), json!({"success": true, "result": "done"}));
-    assert_eq!(back.usage, Usage { input_tokens: 2, output_tokens: 1 });
+    assert_eq!(back.usage, Usage { input_tokens: 2, output_tokens: 1, cost_micros: 7 });
     let back = handed_back(&child(vec![failed()]));
     let error = "Group run failed: the model is away";
     assert_eq!(said(&back), json!({"success": false, "error": error}));

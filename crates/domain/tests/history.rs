@@ -134,6 +134,19 @@ fn every_event_is_read_back_as_it_was_written() {
     assert_eq!(said, "unknown event kind `run.abducted`: was it written by a newer version?");
 }
 
+#[test]
+fn an_answer_that_cost_nothing_is_written_as_before_there_were_prices() {
+    let free = Usage { input_tokens: 3, output_tokens: 5, ..Usage::default() };
+    let before = json!({"input_tokens": 3, "output_tokens": 5});
+    assert_eq!(serde_json::to_value(free).unwrap(), before);
+    assert_eq!(serde_json::from_value::<Usage>(before).unwrap(), free);
+    let dear = Usage { cost_micros: 7, ..free };
+    let after = json!({"input_tokens": 3, "output_tokens": 5, "cost_micros": 7});
+    assert_eq!(serde_json::to_value(dear).unwrap(), after);
+    assert_eq!(serde_json::from_value::<Usage>(after).unwrap(), dear);
+    assert_eq!((free.cost(), dear.cost()), (None, Some(0.000007)));
+}
+
 /// The bodies as the first version wrote them at their shortest. They must be readable for ever:
 /// never change a line here, only add.
 #[test]

@@ -9,7 +9,7 @@ use metrics::counter;
 
 use crate::authority::Authority;
 use crate::context::Context;
-use crate::model::{ModelError, Models, Reply, Request};
+use crate::model::{self, ModelError, Models, Reply, Request};
 use crate::prompt;
 
 /// In characters. Longer words are not read on a card; what is cut off says so.
@@ -76,8 +76,7 @@ pub async fn explain(
         counter!("chancery_llm_errors_total").increment(1);
     })?;
     let usage = reply.usage;
-    counter!("chancery_llm_tokens_total", "direction" => "input").increment(usage.input_tokens);
-    counter!("chancery_llm_tokens_total", "direction" => "output").increment(usage.output_tokens);
+    model::count(usage);
     // Calls that it asks for all the same are nobody's: they are not even looked at.
     let Reply { text, model, .. } = reply;
     match text.trim() {

@@ -392,7 +392,7 @@ mod tests {
         };
         let explained = |inquiry| -> Event {
             let (call, text, model) = (call.clone(), "rent".to_owned(), "m".to_owned());
-            let usage = Usage { input_tokens: 3, output_tokens: 5 };
+            let usage = Usage { input_tokens: 3, output_tokens: 5, ..Usage::default() };
             PermissionExplained { call, permission, inquiry, text, model, usage }.into()
         };
         let mut context = Context::new(created("goal"), Vec::new());

@@ -4,6 +4,7 @@
 
 pub mod anthropic;
 pub mod openai;
+pub mod price;
 pub mod scripted;
 pub mod sse;
 
@@ -21,6 +22,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chancery_domain::event::{Call, CallResult, Carried, Usage};
 use chancery_domain::id::{AgentId, CallId, RunId};
+use metrics::counter;
 use serde_json::Value;
 
 pub use self::exchange::SetupError;
@@ -173,6 +175,14 @@ pub async fn try_out(model: &dyn Model) -> Result<Reply, ModelError> {
     let system = "You are being tried out.";
     let request = Request { run: None, agent: &agent, system, messages: &messages, tools: &[] };
     model.generate(request).await
+}
+
+/// Counts what an answer used and cost, for who watches this server. The cost is counted in
+/// millionths, as it is recorded: counters are whole numbers.
+pub fn count(usage: Usage) {
+    counter!("chancery_llm_tokens_total", "direction" => "input").increment(usage.input_tokens);
+    counter!("chancery_llm_tokens_total", "direction" => "output").increment(usage.output_tokens);
+    counter!("chancery_llm_cost_total").increment(usage.cost_micros);
 }
 
 /// A result as every model reads it: protocols differ in whether they can mark an error, so the

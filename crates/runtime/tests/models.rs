@@ -127,7 +127,7 @@ fn reply(text: &str, calls: &[(&str, &str, &str)]) -> Reply {
     Reply {
         text: text.to_owned(),
         calls: calls.iter().map(call).collect(),
-        usage: Usage { input_tokens: 12, output_tokens: 7 },
+        usage: Usage { input_tokens: 12, output_tokens: 7, ..Usage::default() },
         model: "fake-1".to_owned(),
     }
 }

@@ -43,6 +43,7 @@ pub fn run(row: RunRow) -> Run {
         usage: Usage {
             input_tokens: row.usage.input_tokens,
             output_tokens: row.usage.output_tokens,
+            cost: row.usage.cost(),
         },
         attempt: row.attempt,
         created_at: row.created_at,

@@ -80,6 +80,8 @@ mod openai_responses;
 mod org;
 #[path = "api/postgres.rs"]
 mod postgres;
+#[path = "api/prices.rs"]
+mod prices;
 #[path = "api/room.rs"]
 mod room;
 #[path = "api/rooms.rs"]

@@ -37,6 +37,7 @@ migrations! {
     12 "0012_vectors";
     13 "0013_visits";
     14 "0014_vouched";
+    15 "0015_cost";
 }
 
 /// The table that says what has been applied; the same text for both databases.

@@ -27,6 +27,7 @@ pub(crate) struct Prepared {
     pub events: Vec<Line>,
     pub input_tokens: i64,
     pub output_tokens: i64,
+    pub cost_micros: i64,
     pub moved: Option<Moved>,
     pub queue: QueueMove,
     pub timer: TimerMove,
@@ -107,11 +108,12 @@ pub(crate) fn prepare(
     at: Timestamp,
 ) -> Result<Prepared, StoreError> {
     let mut events = Vec::with_capacity(change.events().len());
-    let (mut input_tokens, mut output_tokens) = (0, 0);
+    let (mut input_tokens, mut output_tokens, mut cost_micros) = (0, 0, 0);
     for (seq, event) in (change.expected_seq() as i64 + 1..).zip(change.events()) {
         let usage = event.usage();
         input_tokens += countable(usage.input_tokens);
         output_tokens += countable(usage.output_tokens);
+        cost_micros += payable(usage.cost_micros);
         let body = event.encode().map_err(|it| StoreError::Failed(it.to_string()))?;
         events.push(Line { seq, kind: event.kind(), body });
     }
@@ -124,6 +126,7 @@ pub(crate) fn prepare(
         events,
         input_tokens,
         output_tokens,
+        cost_micros,
         moved: moved(change),
         queue: queue_move(change.before(), change.after()),
         timer: timer_move(change.before(), change.after()),
@@ -228,6 +231,12 @@ pub(crate) fn birth(created: &Created) -> Result<Birth, StoreError> {
 /// A count that no sum of which overflows. What the far side really said is in the log.
 fn countable(tokens: u64) -> i64 {
     tokens.min(1 << 40) as i64
+}
+
+/// The same of money. Small money has large numbers, so that an answer may cost seventy millions
+/// of it; a hundred thousand such answers fit into a row.
+fn payable(micros: u64) -> i64 {
+    micros.min(1 << 46) as i64
 }
 
 /// PostgreSQL has no NUL in text. Event bodies are JSON, which escapes it, so the log keeps it;

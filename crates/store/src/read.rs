@@ -60,7 +60,8 @@ pub struct Exchange {
 const COLUMNS: &str =
     "r.id, r.status, r.waiting_for, r.org_id, r.user_id, r.agent_id, r.role_id, r.group_id,
   r.project_id, r.session_key, r.parent_run_id, r.delegated_permissions, r.input, r.output, r.error,
-  h.input_tokens, h.output_tokens, h.attempt, h.seq, r.created_at, r.started_at, r.ended_at";
+  h.input_tokens, h.output_tokens, h.attempt, h.seq, r.created_at, r.started_at, r.ended_at,
+  h.cost_micros";
 
 impl Store {
     pub async fn run(&self, id: RunId) -> Result<Option<RunRow>, StoreError> {
@@ -315,7 +316,11 @@ fn run(row: &dyn Columns) -> Result<RunRow, StoreError> {
         input: row.text(12)?,
         output: row.opt_text(13)?,
         error: row.opt_text(14)?,
-        usage: Usage { input_tokens: row.int(15)? as u64, output_tokens: row.int(16)? as u64 },
+        usage: Usage {
+            input_tokens: row.int(15)? as u64,
+            output_tokens: row.int(16)? as u64,
+            cost_micros: row.int(22)? as u64,
+        },
         attempt: row.int(17)? as u64,
         seq: row.int(18)? as u64,
         created_at: timestamp(row.int(19)?)?,

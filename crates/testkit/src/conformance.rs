@@ -187,7 +187,11 @@ pub fn proposed(calls: &[(&str, Ruling)], tokens: u64) -> Event {
         text: String::new(),
         calls: calls.collect(),
         model: "scripted".to_owned(),
-        usage: Usage { input_tokens: tokens, output_tokens: tokens },
+        usage: Usage {
+            input_tokens: tokens,
+            output_tokens: tokens,
+            cost_micros: tokens.saturating_mul(3),
+        },
     }
     .into()
 }
@@ -247,7 +251,7 @@ pub fn completed(output: &str) -> Event {
         message: clock::new_message_id(),
         output: output.to_owned(),
         model: "scripted".to_owned(),
-        usage: Usage { input_tokens: 1, output_tokens: 1 },
+        usage: Usage { input_tokens: 1, output_tokens: 1, cost_micros: 5 },
     }
     .into()
 }

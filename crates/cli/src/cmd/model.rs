@@ -51,8 +51,11 @@ async fn test(global: &Global, name: &str, config: &ModelConfig) -> anyhow::Resu
     let reply = try_out(&*model).await?;
     let took = began.elapsed().as_millis() as u64;
     if global.json {
-        let usage = json!({ "input_tokens": reply.usage.input_tokens,
-            "output_tokens": reply.usage.output_tokens });
+        let usage = chancery_api::run::Usage {
+            input_tokens: reply.usage.input_tokens,
+            output_tokens: reply.usage.output_tokens,
+            cost: reply.usage.cost(),
+        };
         output::json(&json!({ "model": reply.model, "text": reply.text, "milliseconds": took,
             "usage": usage }))?;
     } else {

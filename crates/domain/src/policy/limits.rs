@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(rules(11, 2), ["limits.run_tokens"]);
         assert_eq!(rules(u64::MAX, 3), ["limits.run_tokens", "limits.run_steps"]);
         assert_eq!(Limits::default().rule_on(Spent { tokens: u64::MAX, steps: u64::MAX }), []);
-        let most = Usage { input_tokens: u64::MAX, output_tokens: u64::MAX };
+        let most = Usage { input_tokens: u64::MAX, output_tokens: u64::MAX, ..Usage::default() };
         assert_eq!(Spent::default().with(most).with(most).tokens, u64::MAX);
     }
 

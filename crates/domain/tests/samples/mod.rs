@@ -104,7 +104,7 @@ pub fn proposed(message: MessageId, calls: &[(&str, Ruling)]) -> Event {
         text: "I shall".to_owned(),
         calls: calls.iter().map(|(id, ruling)| proposal(id, *ruling)).collect(),
         model: "scripted".to_owned(),
-        usage: Usage { input_tokens: 3, output_tokens: 5 },
+        usage: Usage { input_tokens: 3, output_tokens: 5, cost_micros: 7 },
     }
     .into()
 }
@@ -211,7 +211,7 @@ pub fn explained_on(permission: PermissionId, id: &str) -> Event {
         inquiry: MESSAGE,
         text: "for the rent".to_owned(),
         model: "scripted".to_owned(),
-        usage: Usage { input_tokens: 3, output_tokens: 5 },
+        usage: Usage { input_tokens: 3, output_tokens: 5, cost_micros: 7 },
     }
     .into()
 }
@@ -256,7 +256,7 @@ pub fn came_back(id: &str, child: RunId) -> Event {
         call: CallId::from(id),
         child,
         result: CallResult::ok("found"),
-        usage: Usage { input_tokens: 4, output_tokens: 6 },
+        usage: Usage { input_tokens: 4, output_tokens: 6, cost_micros: 7 },
         abandoned: true,
     }
     .into()
@@ -271,7 +271,7 @@ pub fn completed() -> Event {
         message: MESSAGE,
         output: "done".to_owned(),
         model: "scripted".to_owned(),
-        usage: Usage { input_tokens: 2, output_tokens: 1 },
+        usage: Usage { input_tokens: 2, output_tokens: 1, cost_micros: 7 },
     }
     .into()
 }
@@ -375,7 +375,7 @@ pub fn every_event() -> Vec<Event> {
             message: MESSAGE,
             text: "my part".to_owned(),
             model: "scripted".to_owned(),
-            usage: Usage { input_tokens: 1, output_tokens: 1 },
+            usage: Usage { input_tokens: 1, output_tokens: 1, cost_micros: 7 },
         }
         .into(),
         Concluded { call: CallId::from("a"), answer: "so it is".to_owned() }.into(),

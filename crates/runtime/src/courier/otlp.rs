@@ -95,6 +95,7 @@ fn span(it: &Span) -> Value {
 fn attributes(all: &[(&'static str, Value)]) -> Vec<Value> {
     let known = all.iter().filter(|it| !it.1.is_null());
     let attribute = |(key, value): &(&'static str, Value)| match value {
+        Value::Number(it) if it.is_f64() => json!({ "key": key, "value": { "doubleValue": it } }),
         Value::Number(it) => json!({ "key": key, "value": { "intValue": it.to_string() } }),
         Value::String(it) => json!({ "key": key, "value": { "stringValue": it } }),
         other => json!({ "key": key, "value": { "stringValue": other.to_string() } }),

@@ -80,6 +80,7 @@ impl Story {
             ("chancery.role", json!(created.role)),
             ("enduser.id", json!(created.user)),
         ];
+        attributes.extend(cost(usage));
         if let Some(key) = &created.session_key {
             attributes.push(("gen_ai.conversation.id", json!(key)));
         }
@@ -144,13 +145,14 @@ impl Story {
         if self.outside {
             return;
         }
-        let attributes = vec![
+        let mut attributes = vec![
             ("gen_ai.operation.name", json!("chat")),
             ("gen_ai.request.model", json!(model)),
             ("gen_ai.usage.input_tokens", json!(usage.input_tokens)),
             ("gen_ai.usage.output_tokens", json!(usage.output_tokens)),
             ("gen_ai.agent.id", json!(self.agent)),
         ];
+        attributes.extend(cost(usage));
         let id = id(self.run, &format!("chat {}", it.seq));
         self.add(id, format!("chat {model}"), (before, it.at), attributes, None);
     }
@@ -198,6 +200,11 @@ impl Story {
         let end = end.max(start);
         self.spans.push(Span { trace, id, parent, name, start, end, attributes, error });
     }
+}
+
+/// The conventions have no name for it.
+fn cost(usage: Usage) -> Option<(&'static str, Value)> {
+    usage.cost().map(|it| ("chancery.usage.cost", json!(it)))
 }
 
 fn outcome(decision: &Decision) -> &'static str {

@@ -94,6 +94,7 @@ impl ScriptedModel {
             input_tokens: words_in(request.system) + request.messages.iter().map(size).sum::<u64>(),
             output_tokens: words_in(&text)
                 + calls.iter().map(|it| words_in(&it.arguments)).sum::<u64>(),
+            ..Usage::default()
         };
         Reply { text, calls, usage, model: self.name.clone() }
     }

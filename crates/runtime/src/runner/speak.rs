@@ -12,7 +12,7 @@ use metrics::counter;
 use super::{Reins, gatehouse, halted};
 use crate::gate::{self, Gatehouse};
 use crate::journal::{Journal, JournalError};
-use crate::model::Request;
+use crate::model::{self, Request};
 use crate::{Parts, clock, context, prompt};
 
 /// How long it may go untold that a run has started: a quick answer shares its commit.
@@ -132,8 +132,7 @@ async fn generate(
         }
     };
     let usage = reply.usage;
-    counter!("chancery_llm_tokens_total", "direction" => "input").increment(usage.input_tokens);
-    counter!("chancery_llm_tokens_total", "direction" => "output").increment(usage.output_tokens);
+    model::count(usage);
     if reply.calls.is_empty() {
         return journal.record(answer.event(reply.text, reply.model, usage));
     }

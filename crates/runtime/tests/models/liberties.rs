@@ -107,7 +107,7 @@ async fn parts_other_choices_and_odd_counts_do_no_harm() {
     let pieces: Vec<String> =
         chunks.iter().map(|it| format!(": keep-alive\r\ndata: {it}\r\n\r\n")).collect();
     let result = outcome(CHAT, PATIENCE, [Behaviour::events(pieces)]).await;
-    let usage = Usage { input_tokens: 3, output_tokens: 0 };
+    let usage = Usage { input_tokens: 3, output_tokens: 0, ..Usage::default() };
     let expected = Reply { usage, model: "asked-for".to_owned(), ..reply("ab", &[]) };
     assert_eq!(result, (Ok(expected), 1));
 }
@@ -132,7 +132,7 @@ async fn thinking_and_events_of_the_future_are_passed_over_and_cached_tokens_cou
     ];
     let pieces: Vec<String> = events.iter().map(|it| format!("data: {it}\n\n")).collect();
     let result = outcome(MESSAGES, PATIENCE, [Behaviour::events(pieces)]).await;
-    let usage = Usage { input_tokens: 43, output_tokens: 9 };
+    let usage = Usage { input_tokens: 43, output_tokens: 9, ..Usage::default() };
     let expected = Reply { usage, model: "m-2".to_owned(), ..reply("ab", &[]) };
     assert_eq!(result, (Ok(expected), 1));
 }

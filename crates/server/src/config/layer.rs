@@ -250,6 +250,9 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     super::isolation::check(config)?;
     super::oidc::check(config)?;
     config.turnstile()?;
+    for (name, model) in &config.models {
+        super::model::prices(name, model)?;
+    }
     for (tier, model) in &config.tiers {
         if !config.models.contains_key(model) {
             return Err(ConfigError::Meaning(format!(

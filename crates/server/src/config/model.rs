@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chancery_runtime::model::price::{Price, Priced, Prices};
 use chancery_runtime::model::scripted::ScriptedModel;
 use chancery_runtime::model::{Model, Models, Patience, Secret, anthropic, openai};
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,12 @@ pub struct ModelConfig {
     /// Tries after the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
+    /// For a million tokens that it reads, in whatever money the operator thinks in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_price: Option<f64>,
+    /// For a million tokens that it writes, in the same money.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_price: Option<f64>,
 }
 
 impl ModelConfig {
@@ -58,6 +65,8 @@ impl ModelConfig {
             temperature: None,
             timeout_seconds: None,
             retries: None,
+            input_price: None,
+            output_price: None,
         }
     }
 }
@@ -150,8 +159,9 @@ pub fn build_model(
             }
         },
     };
+    let prices = prices(name, config)?;
     let model = |fallback: &str| config.model.clone().unwrap_or_else(|| fallback.to_owned());
-    Ok(match config.provider {
+    let built: Arc<dyn Model> = match config.provider {
         Provider::Openai => {
             let base_url = config.base_url.as_deref().unwrap_or("https://api.openai.com/v1");
             let built = openai::OpenAi::new(openai::Config {
@@ -185,5 +195,21 @@ pub fn build_model(
             };
             Arc::new(built.map_err(|it| wrong(it.to_string()))?)
         }
+    };
+    let free = prices == Prices::default();
+    Ok(if free { built } else { Arc::new(Priced { model: built, prices }) })
+}
+
+/// What its answers cost. A price that is not set is nothing.
+pub(super) fn prices(name: &str, config: &ModelConfig) -> Result<Prices, ConfigError> {
+    let price = |key: &str, money: Option<f64>| {
+        let money = money.unwrap_or_default();
+        Price::new(money).map_err(|it| {
+            ConfigError::Meaning(format!("setting `models.{name}.{key}` is {money}: {it}"))
+        })
+    };
+    Ok(Prices {
+        input: price("input_price", config.input_price)?,
+        output: price("output_price", config.output_price)?,
     })
 }

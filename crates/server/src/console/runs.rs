@@ -51,6 +51,8 @@ pub struct Row {
     pub ago: String,
     pub took: String,
     pub tokens: u64,
+    /// In the operator's money; absent where nothing was charged.
+    pub cost: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -114,6 +116,7 @@ pub fn row(run: &RunRow, w: &'static Words) -> Row {
         ago: super::words::fill(w.ago, &[("t", &span(w, run.created_at, now))]),
         took: span(w, run.created_at, run.ended_at.unwrap_or(now)),
         tokens: run.usage.input_tokens.saturating_add(run.usage.output_tokens),
+        cost: run.usage.cost().map(|it| it.to_string()),
     }
 }
 

@@ -286,6 +286,7 @@ words! {
     when: "When", "时间";
     took: "Took", "用时";
     tokens: "tokens", "词元";
+    cost: "cost {n}", "费用 {n}";
     what: "What", "内容";
     timeline: "Timeline", "时间线";
     no_runs: "No runs yet.", "尚无运行。";

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::harness::Caller;
 use crate::house::{House, On, on_both};
+use crate::prices::priced;
 
 on_both! {
     a_copy_that_is_put_back_goes_on_where_it_was_taken;
@@ -56,7 +57,7 @@ async fn remembered(lin: &Caller) -> Value {
 }
 
 async fn a_copy_that_is_put_back_goes_on_where_it_was_taken(on: On) {
-    let mut house = House::open(on).await;
+    let mut house = House::with(on, |config| priced(config, 3.0, 15.0)).await;
     let lin = house.lin().await;
     let ended = lin.script("pa", json!([[["note", {"to": "tab\there \\N \u{202e}"}]]])).await;
     lin.until(&ended, "completed").await;
@@ -83,7 +84,11 @@ async fn a_copy_that_is_put_back_goes_on_where_it_was_taken(on: On) {
     house.server.running = start(&config, []).await.unwrap();
     // Who they were they are: their tokens are in the copy.
     let lin = house.server.elsewhere(&lin);
-    assert_eq!(lin.get(&format!("/api/runs/{ended}")).await.json()["status"], "completed");
+    let ended = lin.get(&format!("/api/runs/{ended}")).await.json();
+    assert_eq!(
+        (&ended["status"], &ended["usage"]["cost"]),
+        (&json!("completed"), &json!(0.000282))
+    );
     assert_eq!(remembered(&lin).await, "prefers tabs");
     assert_eq!(lin.grant(&asked[0]).await.status, 200);
     lin.until(&run, "completed").await;

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Caller, id};
 use crate::house::{House, On, on_both};
+use crate::prices::priced;
 
 on_both! {
     an_agent_escalates_waits_and_goes_on_with_the_groups_result;
@@ -318,7 +319,7 @@ async fn depth_and_circles_are_refused(on: On) {
 }
 
 async fn what_a_group_used_is_charged_to_the_run_that_asked(on: On) {
-    let house = House::open(on).await;
+    let house = House::with(on, |config| priced(config, 3.0, 15.0)).await;
     let lin = house.lin().await;
     let inner = goal("grp_next", &json!({"pa": {"say": "deepest"}}));
     let outer = json!({"pa": {"calls": [[["escalate_to_group", inner]]]}});
@@ -332,6 +333,9 @@ async fn what_a_group_used_is_charged_to_the_run_that_asked(on: On) {
     assert_eq!(asked, 5, "two of the run's, two of the child's, one beneath");
     assert_eq!(used(&child), 3 * used(&grandchild));
     assert_eq!(used(&done), 5 * used(&grandchild));
+    // The fake model reads 12 tokens and writes 7, each time.
+    let cost = |run: &Value| run["usage"]["cost"].clone();
+    assert_eq!([&grandchild, &child, &done].map(cost), [0.000141, 0.000423, 0.000705]);
     house.close().await;
 }
 

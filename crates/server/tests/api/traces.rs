@@ -10,6 +10,7 @@ use chancery_server::config::Config;
 use serde_json::{Value, json};
 
 use crate::house::{House, On, on_both};
+use crate::prices::priced;
 
 on_both! {
     a_run_with_a_group_and_a_question_is_one_trace_of_the_genai_conventions;
@@ -46,13 +47,13 @@ fn attribute<'s>(span: &'s Value, key: &str) -> &'s Value {
     let all = span["attributes"].as_array().unwrap();
     all.iter().find(|it| it["key"] == key).map_or(&Value::Null, |it| {
         let value = &it["value"];
-        if value["intValue"].is_null() { &value["stringValue"] } else { &value["intValue"] }
+        value.as_object().unwrap().values().next().unwrap()
     })
 }
 
 async fn a_run_with_a_group_and_a_question_is_one_trace_of_the_genai_conventions(on: On) {
     let (url, sent) = collector().await;
-    let settle = |_: &mut Config| {};
+    let settle = |config: &mut Config| priced(config, 3.0, 15.0);
     let environment = [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", &*url),
         ("OTEL_EXPORTER_OTLP_HEADERS", "x-key=of the house"),
@@ -111,7 +112,11 @@ async fn a_run_with_a_group_and_a_question_is_one_trace_of_the_genai_conventions
     let nanos = |it: &Value, at: &str| it[at].as_str().unwrap().parse::<i128>().unwrap();
     assert!(nanos(wait, "endTimeUnixNano") > nanos(wait, "startTimeUnixNano"), "{wait}");
     assert!(nanos(pay, "startTimeUnixNano") >= nanos(wait, "endTimeUnixNano"), "{pay} {wait}");
-    assert_eq!(attribute(named("chat fake-1"), "gen_ai.request.model"), "fake-1");
+    let chat = named("chat fake-1");
+    assert_eq!(attribute(chat, "gen_ai.request.model"), "fake-1");
+    assert_eq!(attribute(chat, "chancery.usage.cost"), 0.000141);
+    let answers = house.model.requests().len();
+    assert_eq!(attribute(&whole, "chancery.usage.cost"), (141 * answers) as f64 / 1e6);
 
     let sent = sent.lock().unwrap().clone();
     assert!(sent.iter().all(|(headers, _)| headers["x-key"] == "of the house"));

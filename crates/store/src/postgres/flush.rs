@@ -209,15 +209,16 @@ pub(super) async fn orphan(
 /// each table names the keys that are looked for: however it was planned, it is found by them.
 const STEP: &str = "WITH head AS (
     UPDATE heads h SET seq = i.next, input_tokens = h.input_tokens + i.tokens_in,
-      output_tokens = h.output_tokens + i.tokens_out
-    FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
-      AS i(run_id, expected, next, attempt, tokens_in, tokens_out)
+      output_tokens = h.output_tokens + i.tokens_out, cost_micros = h.cost_micros + i.cost
+    FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
+        $7::bigint[])
+      AS i(run_id, expected, next, attempt, tokens_in, tokens_out, cost)
     WHERE h.run_id = ANY($1) AND h.run_id = i.run_id AND h.seq = i.expected AND (i.attempt = 0 OR h.attempt = i.attempt)
     RETURNING h.run_id
   ), line AS (
     INSERT INTO events (run_id, seq, at, kind, body)
     SELECT e.run_id, e.seq, e.at, e.kind, e.body
-    FROM unnest($7::uuid[], $8::bigint[], $9::bigint[], $10::text[], $11::text[])
+    FROM unnest($8::uuid[], $9::bigint[], $10::bigint[], $11::text[], $12::text[])
       AS e(run_id, seq, at, kind, body) JOIN head USING (run_id)
   )";
 
@@ -225,29 +226,29 @@ const STEP: &str = "WITH head AS (
 const MOVES: &str = ", moved AS (
     UPDATE runs r SET status = m.status, waiting_for = m.waiting_for, output = m.output, error = m.error,
       started_at = COALESCE(r.started_at, m.started_at), ended_at = m.ended_at
-    FROM unnest($12::uuid[], $13::text[], $14::text[], $15::text[], $16::text[], $17::bigint[], $18::bigint[])
+    FROM unnest($13::uuid[], $14::text[], $15::text[], $16::text[], $17::text[], $18::bigint[], $19::bigint[])
       AS m(run_id, status, waiting_for, output, error, started_at, ended_at) JOIN head USING (run_id)
-    WHERE r.id = ANY($12) AND r.id = m.run_id
+    WHERE r.id = ANY($13) AND r.id = m.run_id
     RETURNING r.id, r.status, r.group_id
   ), deposited AS (
     INSERT INTO deposits (run_id)
     SELECT id FROM moved WHERE status = 'completed' AND group_id IS NOT NULL ON CONFLICT DO NOTHING
   ), entered AS (
-    INSERT INTO queue (run_id) SELECT q.run_id FROM unnest($19::uuid[]) AS q(run_id) JOIN head USING (run_id)
+    INSERT INTO queue (run_id) SELECT q.run_id FROM unnest($20::uuid[]) AS q(run_id) JOIN head USING (run_id)
     ON CONFLICT DO NOTHING
   ), gone AS (
-    DELETE FROM queue WHERE run_id = ANY($20::uuid[]) AND run_id IN (SELECT run_id FROM head)
+    DELETE FROM queue WHERE run_id = ANY($21::uuid[]) AND run_id IN (SELECT run_id FROM head)
   ), timed AS (
     INSERT INTO timers (run_id, due_at, wait_key)
     SELECT t.run_id, t.due_at, t.wait_key
-    FROM unnest($21::uuid[], $22::bigint[], $23::text[]) AS t(run_id, due_at, wait_key) JOIN head USING (run_id)
+    FROM unnest($22::uuid[], $23::bigint[], $24::text[]) AS t(run_id, due_at, wait_key) JOIN head USING (run_id)
     ON CONFLICT (run_id) DO UPDATE SET due_at = excluded.due_at, wait_key = excluded.wait_key
   ), untimed AS (
-    DELETE FROM timers WHERE run_id = ANY($24::uuid[]) AND run_id IN (SELECT run_id FROM head)
+    DELETE FROM timers WHERE run_id = ANY($25::uuid[]) AND run_id IN (SELECT run_id FROM head)
   ), told AS (
     INSERT INTO outbox (subscriber, run_id, seq, topic, at)
     SELECT o.subscriber, o.run_id, o.seq, o.topic, o.at
-    FROM unnest($25::text[], $26::uuid[], $27::bigint[], $28::text[], $29::bigint[])
+    FROM unnest($26::text[], $27::uuid[], $28::bigint[], $29::text[], $30::bigint[])
       AS o(subscriber, run_id, seq, topic, at) JOIN head USING (run_id)
   )";
 
@@ -262,6 +263,7 @@ pub(super) async fn send(
     let (expected, next) = (heads(|it| it.expected), heads(|it| it.next));
     let attempts = heads(|it| it.attempt);
     let (tokens_in, tokens_out) = (heads(|it| it.input_tokens), heads(|it| it.output_tokens));
+    let costs = heads(|it| it.cost_micros);
     let line_runs: Vec<Uuid> = lines().map(|(it, _)| it.run).collect();
     let line_seqs: Vec<i64> = lines().map(|(_, line)| line.seq).collect();
     let line_ats: Vec<i64> = lines().map(|(it, _)| it.at).collect();
@@ -274,6 +276,7 @@ pub(super) async fn send(
         &attempts,
         &tokens_in,
         &tokens_out,
+        &costs,
         &line_runs,
         &line_seqs,
         &line_ats,

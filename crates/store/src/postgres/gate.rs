@@ -10,35 +10,35 @@ pub(super) const GATE: &str = ", asked AS (
       asked_at, expires_at, body)
     SELECT a.id, a.run_id, a.call_id, a.user_id, a.agent_id, a.tool, 'pending', a.ruling, a.risk,
       a.asked_at, a.expires_at, a.body
-    FROM unnest($30::uuid[], $31::uuid[], $32::text[], $33::text[], $34::text[], $35::text[],
-        $36::text[], $37::text[], $38::bigint[], $39::bigint[], $40::text[])
+    FROM unnest($31::uuid[], $32::uuid[], $33::text[], $34::text[], $35::text[], $36::text[],
+        $37::text[], $38::text[], $39::bigint[], $40::bigint[], $41::text[])
       AS a(id, run_id, call_id, user_id, agent_id, tool, ruling, risk, asked_at, expires_at, body)
       JOIN head USING (run_id)
   ), decided AS (
     UPDATE permissions p SET status = d.status, decided_at = d.at, decided_by = d.decided_by,
       comment = d.comment, decided_arguments = d.arguments
-    FROM unnest($41::uuid[], $42::uuid[], $43::text[], $44::bigint[], $45::text[], $46::text[], $47::text[])
+    FROM unnest($42::uuid[], $43::uuid[], $44::text[], $45::bigint[], $46::text[], $47::text[], $48::text[])
       AS d(id, run_id, status, at, decided_by, comment, arguments) JOIN head USING (run_id)
-    WHERE p.id = ANY($41) AND p.id = d.id
+    WHERE p.id = ANY($42) AND p.id = d.id
   ), prolonged AS (
     UPDATE permissions p SET escalated_at = coalesce(x.at, p.escalated_at),
       expires_at = x.expires_at
-    FROM unnest($48::uuid[], $49::uuid[], $50::bigint[], $51::bigint[])
+    FROM unnest($49::uuid[], $50::uuid[], $51::bigint[], $52::bigint[])
       AS x(id, run_id, at, expires_at) JOIN head USING (run_id)
-    WHERE p.id = ANY($48) AND p.id = x.id
+    WHERE p.id = ANY($49) AND p.id = x.id
   ), made AS (
     INSERT INTO standing_rules (id, user_id, agent_id, run_id, scope, tool, signature,
       permission_id, made_by, made_at, expires_at)
     SELECT m.id, m.user_id, m.agent_id, m.run_id, m.scope, m.tool, m.signature, m.permission_id,
       m.made_by, m.made_at, m.expires_at
-    FROM unnest($52::uuid[], $53::text[], $54::text[], $55::uuid[], $56::text[], $57::text[],
-        $58::text[], $59::uuid[], $60::text[], $61::bigint[], $62::bigint[])
+    FROM unnest($53::uuid[], $54::text[], $55::text[], $56::uuid[], $57::text[], $58::text[],
+        $59::text[], $60::uuid[], $61::text[], $62::bigint[], $63::bigint[])
       AS m(id, user_id, agent_id, run_id, scope, tool, signature, permission_id, made_by, made_at,
         expires_at) JOIN head USING (run_id)
   ), dropped AS (
     UPDATE permissions p SET status = 'cancelled', decided_at = c.at
-    FROM unnest($63::uuid[], $64::bigint[]) AS c(run_id, at) JOIN head USING (run_id)
-    WHERE p.run_id = ANY($63) AND p.run_id = c.run_id AND p.status = 'pending'
+    FROM unnest($64::uuid[], $65::bigint[]) AS c(run_id, at) JOIN head USING (run_id)
+    WHERE p.run_id = ANY($64) AND p.run_id = c.run_id AND p.status = 'pending'
   )";
 
 /// The columns of `GATE`, a vector each.

@@ -16,8 +16,8 @@ const TABLES: [&str; 3] = [
     "INSERT INTO events (run_id, seq, at, kind, body)
        SELECT c.id, e.seq, e.at, e.kind, e.body FROM copies c CROSS JOIN events e
        WHERE e.run_id = $1 ORDER BY c.id, e.seq",
-    "INSERT INTO heads (run_id, seq, attempt, input_tokens, output_tokens)
-       SELECT c.id, h.seq, h.attempt, h.input_tokens, h.output_tokens
+    "INSERT INTO heads (run_id, seq, attempt, input_tokens, output_tokens, cost_micros)
+       SELECT c.id, h.seq, h.attempt, h.input_tokens, h.output_tokens, h.cost_micros
        FROM copies c CROSS JOIN heads h WHERE h.run_id = $1 ORDER BY c.id",
     "INSERT INTO runs (id, status, waiting_for, org_id, user_id, agent_id, role_id, input, output,
          created_at, started_at, ended_at)

@@ -43,7 +43,8 @@ impl Sqlite {
 pub(super) fn append(connection: &Connection, change: &Prepared) -> rusqlite::Result<Verdict> {
     let moved = connection
         .prepare_cached(
-            "UPDATE heads SET seq = ?2, input_tokens = input_tokens + ?3, output_tokens = output_tokens + ?4
+            "UPDATE heads SET seq = ?2, input_tokens = input_tokens + ?3, output_tokens = output_tokens + ?4,
+               cost_micros = cost_micros + ?7
              WHERE run_id = ?1 AND seq = ?5 AND (?6 = 0 OR attempt = ?6)",
         )?
         .execute(params![
@@ -52,7 +53,8 @@ pub(super) fn append(connection: &Connection, change: &Prepared) -> rusqlite::Re
             change.input_tokens,
             change.output_tokens,
             change.expected,
-            change.attempt
+            change.attempt,
+            change.cost_micros
         ])?;
     if moved == 0 {
         return stale(connection, change.run);

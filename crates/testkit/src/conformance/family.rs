@@ -99,7 +99,8 @@ pub async fn a_child_ends_with_its_parents_wait_for_it(home: &Home) {
     // What the children used is the parent's to account for.
     let row = store.run(run).await.unwrap().unwrap();
     let child = store.run(children[0]).await.unwrap().unwrap();
-    assert_eq!(row.usage.input_tokens, 1 + 2 * child.usage.input_tokens);
+    assert_eq!(child.usage, Usage { input_tokens: 1, output_tokens: 1, cost_micros: 5 });
+    assert_eq!(row.usage, Usage { input_tokens: 3, output_tokens: 3, cost_micros: 3 + 2 * 5 });
     // An end that is appended twice is no second end.
     let again = store.append(&last, Fence::Outside, clock::now()).await.unwrap_err();
     assert!(matches!(again, AppendError::Conflict { .. }), "{again}");

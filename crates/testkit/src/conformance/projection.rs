@@ -64,6 +64,7 @@ fn folded(run: RunId, events: &[Recorded]) -> Beside {
         };
         usage.input_tokens += used.input_tokens;
         usage.output_tokens += used.output_tokens;
+        usage.cost_micros += used.cost_micros;
     }
     let (output, error) = match run {
         Run::Finished(Outcome::Completed { output }) => (Some(output.clone()), None),

@@ -216,7 +216,7 @@ impl Model for CheapModel {
             let call = if at_once { engine::look } else { engine::step };
             (0..calls_per_message).map(|n| call(ARGUMENT, done + n)).collect()
         };
-        let usage = Usage { input_tokens: 100, output_tokens: 10 };
+        let usage = Usage { input_tokens: 100, output_tokens: 10, ..Usage::default() };
         Ok(Reply { text: String::new(), calls, usage, model: BENCH.to_owned() })
     }
 }

@@ -45,6 +45,7 @@ impl<'a> Answer<'a> {
             self.usage = Usage {
                 input_tokens: count("prompt_tokens"),
                 output_tokens: count("completion_tokens"),
+                ..Usage::default()
             };
         }
         // We ask for one answer; whoever gives more is heard only to the first.

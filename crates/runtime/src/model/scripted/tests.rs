@@ -74,7 +74,7 @@ async fn a_scenario_is_played_in_order_and_then_falls_back() {
     let goal = json!({"group_id": "grp_release", "goal": "Do: Fix the pricing"});
     let call = ("call_1", "escalate_to_group", goal);
     assert_eq!(gist(&first), ("This needs the release group.", vec![call]));
-    assert_eq!(first.usage, Usage { input_tokens: 5, output_tokens: 9 });
+    assert_eq!(first.usage, Usage { input_tokens: 5, output_tokens: 9, ..Usage::default() });
     assert_eq!(first.model, "scripted");
     talk.extend([assistant(&first), result("call_1", r#"{"summary": "shipped"}"#)]);
     let second = ask(&model, "pa", &talk).await;

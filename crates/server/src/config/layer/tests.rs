@@ -135,6 +135,34 @@ fn what_would_overflow_is_refused_with_its_range() {
 }
 
 #[test]
+fn what_is_no_price_is_refused_with_its_setting() {
+    let rule = "a price is a number from 0 to 1000000000, with six decimals at the most";
+    for key in ["input_price", "output_price"] {
+        for money in ["-1", "-0.5", "nan", "inf", "-inf", "1000000001", "0.0000001"] {
+            let toml = format!("[models.m]\nprovider = \"scripted\"\n{key} = {money}");
+            let money: f64 = money.parse().unwrap();
+            let said = format!("setting `models.m.{key}` is {money}: {rule}");
+            assert_eq!(loaded(&toml, &[], "").unwrap_err().to_string(), said);
+        }
+        let toml = format!("[models.m]\nprovider = \"scripted\"\n{key} = \"cheap\"");
+        let said = loaded(&toml, &[], "").unwrap_err().to_string();
+        assert!(said.starts_with(&format!("setting `models.m.{key}`")), "{said}");
+    }
+}
+
+#[test]
+fn prices_are_read_from_every_layer_and_shown_as_they_were_written() {
+    let toml = "[models.m]\nprovider = \"scripted\"\ninput_price = 3\noutput_price = 0.1";
+    let (config, _) = loaded(toml, &[], "").unwrap();
+    let model = &config.models["m"];
+    assert_eq!((model.input_price, model.output_price), (Some(3.0), Some(0.1)));
+    let shown = toml::to_string(model).unwrap();
+    assert_eq!(shown, "provider = \"scripted\"\ninput_price = 3.0\noutput_price = 0.1\n");
+    let (config, _) = loaded(toml, &[("CHANCERY_MODELS__M__INPUT_PRICE", "2.5")], "").unwrap();
+    assert_eq!(config.models["m"].input_price, Some(2.5));
+}
+
+#[test]
 fn a_name_with_a_dot_is_one_name() {
     let toml = "[models.\"gpt-4.1\"]\nprovider = \"scripted\"\n[tiers]\nfast = \"gpt-4.1\"";
     let (config, layers) = loaded(toml, &[], "").unwrap();

@@ -3,7 +3,7 @@
 
 use chancery_api::openai::ChatMessage;
 use chancery_domain::event::Usage;
-use chancery_runtime::model::{Message, Request};
+use chancery_runtime::model::{self, Message, Request};
 use metrics::counter;
 
 use super::models::Addressee;
@@ -61,8 +61,7 @@ pub async fn answer(
         ApiError::NoAnswer { code: "model_failed", detail: it.to_string() }
     })?;
     let usage = reply.usage;
-    counter!("chancery_llm_tokens_total", "direction" => "input").increment(usage.input_tokens);
-    counter!("chancery_llm_tokens_total", "direction" => "output").increment(usage.output_tokens);
+    model::count(usage);
     Ok((reply.text, usage))
 }
 

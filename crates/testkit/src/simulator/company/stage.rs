@@ -233,7 +233,7 @@ impl Model for Playwright {
             _ => text,
         };
         self.seat.point().await;
-        let usage = Usage { input_tokens: 10, output_tokens: 1 };
+        let usage = Usage { input_tokens: 10, output_tokens: 1, ..Usage::default() };
         Ok(Reply { text, calls, usage, model })
     }
 }

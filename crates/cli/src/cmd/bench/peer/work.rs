@@ -97,7 +97,7 @@ impl Model for PeerModel {
                 None => drop(self.last.send(run)),
             }
         }
-        let usage = Usage { input_tokens: 100, output_tokens: 10 };
+        let usage = Usage { input_tokens: 100, output_tokens: 10, ..Usage::default() };
         let calls = call.into_iter().collect();
         Ok(Reply { text: String::new(), calls, usage, model: BENCH.to_owned() })
     }
