@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::contract::{self, Contract, Warrant};
 use crate::id::AgentId;
 use crate::org::{Contact, Direction, MailType, Org, Role};
-use crate::policy::{Access, protected, scope_components};
+use crate::policy::{Access, rule_on_protected, scope_components};
 
 pub use draft::{Attachment, Draft, NOT_THE_SENDERS, Priority};
 pub use hand::{HANDED_MAX, Waiting, handed_together};
@@ -345,8 +345,8 @@ fn check_attachment(sender: Sender<'_>, path: &str, warrant: &Warrant) -> Result
     if scope_components(path).is_none() {
         return Err(format!("`{path}` is no path beneath the workspace"));
     }
-    if let Some(entry) = protected(path) {
-        return Err(format!("`{path}` is denied to everyone: `{entry}` is protected"));
+    if let Some(reason) = rule_on_protected(path) {
+        return Err(reason.detail);
     }
     match sender.role().and_then(|it| it.rule_on_path(Access::Read, path, warrant)) {
         None => Ok(()),

@@ -118,6 +118,34 @@ const SENTENCES: &[(&str, &str)] = &[
         "attachment `{}` is outside of what role `{}` may read",
         "附件 `{1}` 超出角色 `{2}` 可读取的范围",
     ),
+    ("attachment `{}` is no path beneath the workspace", "附件 `{1}` 不是工作区内的路径"),
+    (
+        "attachment `{}` is denied to everyone: it may hold a secret, or run by itself",
+        "附件 `{1}` 对所有人禁止：其中可能有机密，或会自行运行",
+    ),
+    ("`{}` is no path beneath the workspace", "`{1}` 不是工作区内的路径"),
+    (
+        "`{}` is denied to everyone: it may hold a secret, or run by itself",
+        "`{1}` 对所有人禁止：其中可能有机密，或会自行运行",
+    ),
+    (
+        "nothing goes to `{}` without an approval: there is no live `{}` to you that names `{}` and `{}`",
+        "未经批准不得部署到 `{1}`：没有发给你、写明 `{3}` 和 `{4}` 且仍有效的 `{2}`",
+    ),
+    (
+        "the organisation is changed under an active contract from your superior, and you hold none",
+        "改动组织须有上级给你的有效合同，而你没有",
+    ),
+    ("there is no role `{}`", "没有角色 `{1}`"),
+    ("there is an agent `{}` already", "已有智能体 `{1}`"),
+    (
+        "`{}` is no name for an agent: it has at most 64 small letters, digits and `_`",
+        "`{1}` 不能作智能体的名称：最多 64 个小写字母、数字和 `_`",
+    ),
+    (
+        "`{}` is not beneath you: nobody changes their own place, or one above",
+        "`{1}` 不在你之下：谁都不能改动自己或上级的位置",
+    ),
     ("`{}` is empty", "`{1}` 为空"),
     ("`{}` has at most {} characters", "`{1}` 最多 {2} 个字符"),
     ("`{}` is one line, without control characters", "`{1}` 须为一行，且不含控制字符"),
@@ -272,6 +300,8 @@ tools: {note: allow, burn: require_approval, pay: require_human, wire: deny}
         include_str!("../../../domain/src/policy/explain.rs"),
         include_str!("../../../domain/src/policy/file_scope.rs"),
         include_str!("../../../domain/src/policy/branch.rs"),
+        include_str!("../../../domain/src/policy/protected.rs"),
+        include_str!("../../../domain/src/chart.rs"),
         include_str!("../../../domain/src/policy/limits.rs"),
         include_str!("../../../domain/src/mail.rs"),
         include_str!("../../../domain/src/contract/terms.rs"),
@@ -284,7 +314,8 @@ tools: {note: allow, burn: require_approval, pay: require_human, wire: deny}
         "of user `{user}`",
         "someone must approve it",
         "a person must approve it",
-        "attachment {}",
+        "attachment {reason}",
+        "protected `{entry}`",
         "is not a path",
         "is not a path beneath the workspace",
         "is all of the workspace",
@@ -346,7 +377,7 @@ tools: {note: allow, burn: require_approval, pay: require_human, wire: deny}
             }
         }
         assert!(count > 60, "{count}");
-        for part in &NO_SENTENCES[7..] {
+        for part in &NO_SENTENCES[8..] {
             let whole = format!("`workspace_scope`: `x` {}", part.replace("{}", "worker"));
             assert!(is_chinese(&sentence(&whole, &ZH)), "{whole}");
         }
@@ -372,6 +403,10 @@ tools: {note: allow, burn: require_approval, pay: require_human, wire: deny}
             "the rule could not be evaluated: it divides by `0`",
             "the rules cannot read the arguments of `pay`: too deep",
             "attachment `a.md` is outside of what role `worker` may read",
+            "attachment `/a.md` is no path beneath the workspace",
+            "attachment `.env` is denied to everyone: it may hold a secret, or run by itself",
+            "nothing goes to `production` without an approval: there is no live \
+             `deployment_approval` to you that names `production` and `shop/web:1`",
         ];
         for detail in depth.iter().map(String::as_str).chain(said) {
             assert!(is_chinese(&sentence(detail, &ZH)), "{detail}");
