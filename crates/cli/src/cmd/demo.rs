@@ -45,7 +45,7 @@ pub struct Args {
     /// The language that the scripted model speaks in, whatever it is spoken to in
     #[arg(long, value_parser = ["en", "zh"])]
     lang: Option<String>,
-    /// Does not say how to open the console: for those who only watch the terminal
+    /// Opens no browser; none is opened without it either, the link is printed
     #[arg(long)]
     no_open: bool,
 }
@@ -121,7 +121,7 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
             "The same goal once more ({}): this time its questions wait for you.",
             again.id
         ))?;
-        if let Some(link) = server.invitation.as_ref().filter(|_| !args.no_open) {
+        if let Some(link) = &server.invitation {
             say(&format!("Console       {link}   (lets you in once)"))?;
             say(
                 "              Inbox: what waits. Chat: \"Ship the pricing fix\" from the beginning, and attempts to break the rules",
