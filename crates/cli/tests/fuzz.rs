@@ -60,7 +60,7 @@ targets! {
 }
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
+    chancery_testkit::package().join("../../fuzz")
 }
 
 fn files(dir: &Path) -> Vec<PathBuf> {

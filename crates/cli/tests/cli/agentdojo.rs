@@ -1,13 +1,11 @@
 //! Recorded tasks and attacks, played through the gate by the real binary.
 
-use std::path::Path;
-
 use serde_json::Value;
 
 use crate::harness::Place;
 
 fn bench(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/agentdojo").join(name);
+    let path = chancery_testkit::package().join("../../bench/agentdojo").join(name);
     path.to_str().unwrap().to_owned()
 }
 

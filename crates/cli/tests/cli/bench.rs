@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::harness::{Place, program};
 
 fn bench(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench").join(name)
+    chancery_testkit::package().join("../../bench").join(name)
 }
 
 #[test]

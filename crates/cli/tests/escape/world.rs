@@ -304,7 +304,7 @@ fn walk(dir: &Path) -> Vec<PathBuf> {
 }
 
 fn compile(source: &str, to: &Path, more: &[&str]) {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/escape").join(source);
+    let source = chancery_testkit::package().join("tests/escape").join(source);
     let mut compiler = Command::new("cc");
     let status = compiler.args(["-O1", "-o"]).arg(to).arg(source).args(more).status().unwrap();
     assert!(status.success(), "a C compiler is needed");

@@ -82,7 +82,9 @@ impl Drop for Model {
 }
 
 pub fn sources() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../proofs")
+    // Of the checkout that is tested, which may not be the one that was built.
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
+    Path::new(&package).join("../../proofs")
 }
 
 fn run(command: &mut Command) -> String {

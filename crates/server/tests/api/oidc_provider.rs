@@ -1,7 +1,6 @@
 //! A certified OpenID provider, as published, vouches for somebody.
 
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use chancery_server::config::OidcConfig;
@@ -23,7 +22,7 @@ struct Provider {
 impl Provider {
     fn start() -> Provider {
         let modules = mcp_servers::oidc_provider().unwrap();
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/api/clients/issuer.mjs");
+        let script = chancery_testkit::package().join("tests/api/clients/issuer.mjs");
         let mut node = node();
         node.arg(script).arg(modules).arg(format!("{PUBLIC}/signin/oidc/callback"));
         let mut process = node.stdout(Stdio::piped()).spawn().unwrap();

@@ -14,7 +14,7 @@ use crate::openai::house;
 async fn heavy_openais_client_for_python_is_at_home() {
     let python = mcp_servers::openai_python().unwrap();
     let house = failing_where_told().await;
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/api/clients/client.py");
+    let script = chancery_testkit::package().join("tests/api/clients/client.py");
     let mut command = command(&python);
     command.arg(script);
     run(command, &house).await;
@@ -27,7 +27,7 @@ async fn heavy_openais_client_for_python_is_at_home() {
 async fn heavy_openais_client_for_node_is_at_home() {
     let modules = mcp_servers::openai_node().unwrap();
     let house = failing_where_told().await;
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/api/clients/client.mjs");
+    let script = chancery_testkit::package().join("tests/api/clients/client.mjs");
     let mut command = command(Path::new("node"));
     command.arg(script).env("DOOR_MODULES", modules);
     run(command, &house).await;

@@ -1,14 +1,12 @@
 //! Mistakes are found all at once, each with its place and a hint.
 
-use std::path::Path;
-
 use chancery_server::organisation::{load, read_files};
 
 use super::{loaded, said};
 
 #[test]
 fn every_mistake_in_every_file_is_reported_at_once() {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/organisation/broken");
+    let dir = chancery_testkit::package().join("tests/organisation/broken");
     let (files, mistakes) = read_files(Some(&dir));
     let mistakes = load(files, mistakes).unwrap_err();
     let lines: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
