@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test says what went wrong by failing")]
 
 use std::collections::BTreeMap;
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -47,6 +49,22 @@ async fn a_second_server_on_the_directory_is_refused() {
     assert_eq!(said, sentence);
     store.close().await;
     open(dir.path()).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_record_is_its_owners_though_the_folder_is_not() {
+    let dir = fast_dir();
+    let mode = |name: &str| dir.path().join(name).metadata().unwrap().permissions().mode() & 0o777;
+    std::fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+    let files = ["chancery.db", "chancery.db-wal", "chancery.db-shm", "chancery.lock"];
+    for _ in 0..2 {
+        let store = open(dir.path()).await.unwrap();
+        assert_eq!(files.map(mode), [0o600; 4]);
+        store.close().await;
+        // As an earlier version left it.
+        let open_to_all = Permissions::from_mode(0o644);
+        std::fs::set_permissions(dir.path().join(files[0]), open_to_all).unwrap();
+    }
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::ToolSpec;
 
 pub use super::duration::{BadSpan, Span};
-pub use build::{BuildError, Place, Report, build, plan, schemas, specs};
+pub use build::{BuildError, Place, Report, build, displaced, plan, schemas, specs};
 
 /// The whole file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use chancery_domain::policy::{Risk, ToolFacts, glob, is_glob};
 use chancery_runtime::tool::command::Template;
-use chancery_runtime::tool::config::{CommandConfig, ToolsConfig};
+use chancery_runtime::tool::config::{CommandConfig, ToolsConfig, displaced};
 
 use super::draft::{Draft, To};
 use super::known;
@@ -191,8 +191,17 @@ fn check_server(key: &Key, node: &Node, mistakes: &mut Mistakes) {
 
 /// What only shows when a command is put together.
 fn check_commands(draft: &Draft, mistakes: &mut Mistakes) {
-    for (name, command) in &draft.tools.config.commands {
-        let at = draft.tools.places.get(name).copied().unwrap_or(At::file("tools.yaml"));
+    let config = &draft.tools.config;
+    let place = |name: &str| draft.tools.places.get(name).copied();
+    for name in displaced(config) {
+        let detail = format!(
+            "command `{name}` is in the place of the tool of that name that is built in, and \
+             holds to nothing of what that one holds to"
+        );
+        mistakes.add(place(&name).unwrap_or(At::file("tools.yaml")), "W111", detail);
+    }
+    for (name, command) in &config.commands {
+        let at = place(name).unwrap_or(At::file("tools.yaml"));
         if let Err(error) = Template::new(&command.command, &command.parameters) {
             mistakes.add(at, "E111", format!("`commands.{name}`: {error}"));
         }

@@ -107,6 +107,16 @@ fn a_command_is_checked_as_it_will_be_called() {
 }
 
 #[test]
+fn a_command_in_the_place_of_a_tool_that_holds_to_rules_is_warned_of() {
+    let command = "{description: d, command: [x]}";
+    let text = format!("commands:\n  send_mail: {command}\n  run_test: {command}\n");
+    let said = said(&[("tools.yaml", &text)]);
+    let warnings: Vec<&str> = said.lines().filter(|it| it.contains("W111")).collect();
+    let warning = "tools.yaml:2:3: W111 command `send_mail` is in the place of the tool";
+    assert!(warnings.len() == 1 && warnings[0].starts_with(warning), "{said}");
+}
+
+#[test]
 fn who_extends_overrides_key_by_key() {
     let text = "extends: builtin\n\
                 roles:\n  backend_worker: {deny_tools: [git_push]}\n  auditor: {level: 2}\n\

@@ -1,7 +1,7 @@
 //! Opening the file: one process at a time, durable commits, the schema up to date.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{File, OpenOptions, Permissions};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
@@ -17,23 +17,27 @@ pub(super) fn open(dir: &Path) -> Result<(File, PathBuf, Connection), OpenError>
         |it: std::io::Error| OpenError::Directory { dir: dir.to_owned(), detail: it.to_string() };
     // What agents and people said is nobody else's business.
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(unusable)?;
-    let lock = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .open(dir.join("chancery.lock"))
-        .map_err(unusable)?;
+    let lock = open_own(&dir.join("chancery.lock")).map_err(unusable)?;
     match lock.try_lock() {
         Ok(()) => {}
         Err(std::fs::TryLockError::WouldBlock) => return Err(OpenError::InUse(dir.to_owned())),
         Err(std::fs::TryLockError::Error(error)) => return Err(unusable(error)),
     }
     let path = dir.join(FILE);
+    // Also where the folder is open to others. What SQLite puts beside the file is as the file is.
+    let file = open_own(&path).map_err(unusable)?;
+    file.set_permissions(Permissions::from_mode(0o600)).map_err(unusable)?;
+    // Now, and not later: a file that is closed takes SQLite's locks on it along.
+    drop(file);
     let mut connection = Connection::open(&path).map_err(StoreError::from)?;
     configure(&connection)?;
     migrate(&mut connection)?;
     Ok((lock, path, connection))
+}
+
+/// A file that only its owner reads, made if it is not there.
+fn open_own(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)
 }
 
 /// For simulations: what is committed there outlives every simulated process, and nothing else.

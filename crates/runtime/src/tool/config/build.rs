@@ -125,7 +125,6 @@ fn local(config: &ToolsConfig, place: &Place) -> Result<Local, BuildError> {
             mistakes.push(error.to_string());
         }
     }
-    warnings.extend(displaced(config));
     for (name, given) in &config.commands {
         let added = command(config, name, given, place, workspace.path(), &mut warnings)
             .and_then(|it| tools.register(Arc::new(it)).map_err(|it| it.to_string()));
@@ -272,18 +271,13 @@ fn repository(place: &Place, workspace: &Path) -> Result<Git, String> {
     Git::new(workspace, &settings.repository, search_path(place), remote)
 }
 
-/// Tools that are built in and do not hold what they hold to, because a command is in their place.
-/// Those that are nothing without a program of the operator's are made for that.
-fn displaced(config: &ToolsConfig) -> impl Iterator<Item = String> {
+/// The commands that are in the place of a tool that is built in, and hold to nothing of what that
+/// one holds to. Tools that are nothing without a program of the operator's are made for that.
+pub fn displaced(config: &ToolsConfig) -> impl Iterator<Item = String> {
     let made_for_it: Vec<String> = program::specs().map(|it| it.name).collect();
     let displaced =
         specs().filter(move |it| is_stood_for(config, it) && !made_for_it.contains(&it.name));
-    displaced.map(|ToolSpec { name, .. }| {
-        format!(
-            "command `{name}` is in the place of the tool of that name that is built in, and \
-             holds to nothing of what that one holds to"
-        )
-    })
+    displaced.map(|it| it.name)
 }
 
 /// Whether the operator has a command of that name, which is then in its place.
@@ -515,16 +509,6 @@ mcp: {a__b: {url: "http://x"}}
         let config = ToolsConfig::parse("tools.yaml", text).unwrap();
         let planned = plan(&config, &Place::here(&dir.path().join("ws"), dir.path()));
         assert_eq!(planned.unwrap_err(), BuildError(mistakes));
-    }
-
-    #[tokio::test]
-    async fn a_command_in_the_place_of_a_tool_that_holds_to_rules_is_warned_of() {
-        let dir = tempfile::tempdir().unwrap();
-        let command = "{description: d, command: [x]}";
-        let text = format!("commands: {{send_mail: {command}, run_test: {command}}}");
-        let (_, report) = built(&text, dir.path()).await.unwrap();
-        assert_eq!(report.warnings.len(), 1, "{:?}", report.warnings);
-        assert!(report.warnings[0].contains("`send_mail` is in the place"));
     }
 
     #[tokio::test]
