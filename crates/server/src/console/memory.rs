@@ -4,7 +4,7 @@ use askama::Template;
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
-use chancery_api::memory::{Memory, MemoryScope};
+use chancery_api::memory::{Memory, MemoryScope, MemorySource};
 use serde::Deserialize;
 
 use super::form::{Signed, back_or};
@@ -41,6 +41,7 @@ struct Row {
     tier: String,
     why: String,
     superseded: bool,
+    /// The runs that it comes from, and how.
     sources: Vec<(String, String)>,
 }
 
@@ -90,7 +91,7 @@ pub async fn list(
 
 fn row(it: &Memory, w: &'static Words) -> Row {
     let now = chancery_runtime::clock::now();
-    let sources = it.sources.iter().map(|it| (it.run_id.clone(), it.source.clone()));
+    let sources = it.sources.iter().map(|it| (it.run_id.clone(), origin(it, w)));
     Row {
         id: it.id.clone(),
         content: shown(&it.content),
@@ -104,6 +105,18 @@ fn row(it: &Memory, w: &'static Words) -> Row {
         superseded: it.superseded_by.is_some(),
         sources: sources.collect(),
     }
+}
+
+/// How a memory came of a run, in words. Runs of one minute begin alike: the end tells them apart.
+fn origin(it: &MemorySource, w: &'static Words) -> String {
+    let words = match it.source.as_str() {
+        "group_run" => w.source_group,
+        "group_run_output" => w.source_output,
+        _ => w.source_call,
+    };
+    let end = it.run_id.len().saturating_sub(6);
+    let run = format!("run_…{}", it.run_id.get(end..).unwrap_or_default());
+    fill(words, &[("run", &run)])
 }
 
 /// Whom a memory belongs to, in words.

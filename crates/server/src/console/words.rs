@@ -275,7 +275,7 @@ words! {
     trace: "Trace", "轨迹";
     announce: "Permission needed: {tool}, risk {risk}, from {agent}", "需要许可：{tool}，风险{risk}，来自 {agent}";
     layer: "layer", "层";
-    outcome: "outcome", "结果";
+    outcome: "Outcome", "结果";
     rule: "rule", "规则";
 
     // Runs.
@@ -481,6 +481,9 @@ words! {
     kind_archival: "archival", "归档";
     no_memories: "Nothing is remembered here.", "这里没有记忆。";
     tier: "tier", "层级";
+    source_call: "written in {run}", "写于 {run}";
+    source_group: "found by the group in {run}", "小组在 {run} 中得出";
+    source_output: "the result of {run}", "{run} 的结果";
     superseded: "corrected since", "已被更正";
     forget_open: "Forget …", "遗忘……";
     forget: "Forget", "遗忘";
@@ -494,7 +497,7 @@ words! {
     // Standing rules.
     rules_title: "Standing rules", "长期规则";
     rules_lead: "Answers that are remembered. Each ends by itself, and can be taken back.", "被记住的答复。每条都会自行到期，也可随时撤回。";
-    no_rules: "No answer is remembered.", "没有被记住的答复。";
+    no_rules: "No answer is remembered. “Approve and remember …” on a question in the inbox makes one.", "没有被记住的答复。在收件箱的问题上选择“批准并记住……”即可添加。";
     made: "Made", "创建";
     take_back: "Take back", "撤回";
     taken_back: "taken back", "已撤回";
