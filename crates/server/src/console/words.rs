@@ -60,6 +60,7 @@ words! {
     unit_h: "h", "小时";
     unit_m: "min", "分钟";
     unit_s: "s", "秒";
+    unit_ms: "ms", "毫秒";
     now: "a moment", "片刻";
 
     // Keys.
@@ -497,7 +498,7 @@ words! {
     // Standing rules.
     rules_title: "Standing rules", "长期规则";
     rules_lead: "Answers that are remembered. Each ends by itself, and can be taken back.", "被记住的答复。每条都会自行到期，也可随时撤回。";
-    no_rules: "No answer is remembered. “Approve and remember …” on a question in the inbox makes one.", "没有被记住的答复。在收件箱的问题上选择“批准并记住……”即可添加。";
+    no_rules: "No answer is remembered. “Approve and remember …” on a question in the inbox makes one.", "没有被记住的答复。在待办的问题上选择“批准并记住……”即可添加。";
     made: "Made", "创建";
     take_back: "Take back", "撤回";
     taken_back: "taken back", "已撤回";

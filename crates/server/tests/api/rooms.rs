@@ -10,6 +10,7 @@ use crate::house::{House, On, on_both};
 on_both! {
     a_trace_says_why_a_call_was_refused_and_for_whom_a_run_waits;
     a_thread_is_begun_and_gone_on_with;
+    whoever_calls_in_a_room_is_named_though_it_says_nothing;
     a_run_is_steered_from_its_page;
     what_is_remembered_and_ruled_can_be_taken_back;
     a_token_is_shown_once_and_only_operators_make_one;
@@ -80,6 +81,26 @@ async fn a_thread_is_begun_and_gone_on_with(on: On) {
         browser.fill("/chat", "/chat", &[("to", "agent:nobody"), ("text", "x")]).await.status,
         400
     );
+    house.close().await;
+}
+
+async fn whoever_calls_in_a_room_is_named_though_it_says_nothing(on: On) {
+    let house = House::open(on).await;
+    let (lin, browser) = (house.lin().await, Browser::of(&house.server, "lin").await);
+    let acts = |to: &str| json!({"calls": [[["note", {"to": to}]]], "say": "done"});
+    let lines = json!({"payer": acts("a"), "narrow": acts("b")}).to_string();
+    let begun = browser.fill("/chat", "/chat", &[("to", "group:grp_pay"), ("text", &lines)]).await;
+    let run = lin.get("/api/runs").await.json()["items"][0]["id"].as_str().unwrap().to_owned();
+    lin.until(&run, "completed").await;
+    let page = browser.get(begun.header("location")).await.text;
+    let drawn = page.split_once("class=\"room-said\"").unwrap().1;
+    // A name stands after its mark, a tool after the rest of its tag.
+    let marks = drawn.split("class=\"").filter_map(|it| {
+        let (mark, rest) = it.split_once('"')?;
+        let named = matches!(mark, "by" | "tool").then(|| rest.split_once('>'))??.1;
+        named.split(['<', ' ']).next()
+    });
+    assert_eq!(marks.collect::<Vec<_>>(), ["payer", "note", "payer", "narrow", "note", "narrow"]);
     house.close().await;
 }
 

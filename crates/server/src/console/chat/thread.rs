@@ -33,6 +33,7 @@ pub enum Said {
     Agent {
         id: String,
         who: String,
+        /// Of one who acts without a word: empty.
         text: String,
         at: Timestamp,
     },
@@ -158,8 +159,10 @@ async fn within(
             }
             Event::TurnBegan(turn) => speaker = line(turn.member.agent.as_str()),
             Event::BatchProposed(batch) => {
-                if !batch.text.trim().is_empty() {
-                    let text = markdown(&batch.text);
+                // In a room it is not plain whose calls these are, unless somebody is named.
+                let silent = batch.text.trim().is_empty();
+                if !silent || run.group.is_some() && last_named(said) != Some(&speaker) {
+                    let text = if silent { String::new() } else { markdown(&batch.text) };
                     said.push(Said::Agent { id: id.clone(), who: speaker.clone(), text, at });
                 }
                 for (n, it) in batch.calls.iter().enumerate() {
@@ -229,7 +232,11 @@ async fn within(
                 let text = markdown(&turn.text);
                 said.push(Said::Agent { id, who: speaker.clone(), text, at });
             }
-            Event::Completed(done) if run.group.is_none() => {
+            Event::Concluded(it) => {
+                settle(said, run.id, it.call.as_str(), "completed", w.status_completed, None);
+            }
+            // In a room it is what the last one said, or what the lead concluded with.
+            Event::Completed(done) => {
                 let text = markdown(&done.output);
                 said.push(Said::Agent { id, who: speaker.clone(), text, at });
             }
@@ -244,6 +251,14 @@ async fn within(
         }
     }
     asked(app, visitor, run.id, said).await
+}
+
+/// Under whose name the last line stands.
+fn last_named(said: &[Said]) -> Option<&String> {
+    said.iter().rev().find_map(|it| match it {
+        Said::Agent { who, .. } | Said::Person { who, .. } => Some(who),
+        _ => None,
+    })
 }
 
 /// What the run asks now stands where the talk has come to.

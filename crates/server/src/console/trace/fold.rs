@@ -66,7 +66,8 @@ fn took(w: &'static Words, from: Timestamp, to: Timestamp) -> String {
     let millis = to.duration_since(from).as_millis();
     match millis {
         ..10 => String::new(),
-        10..10_000 => format!("{}.{} {}", millis / 1000, millis % 1000 / 100, w.unit_s),
+        10..1_000 => format!("{millis} {}", w.unit_ms),
+        1_000..10_000 => format!("{}.{} {}", millis / 1000, millis % 1000 / 100, w.unit_s),
         _ => span(w, from, to),
     }
 }
