@@ -13,6 +13,8 @@ COMMANDS = [
     ("Servers of one run each on one PostgreSQL", "runs --quick --servers 4 --server-runs 1 --database DATABASE"),
     ("Servers whose model takes five milliseconds",
      "runs --quick --servers 4 --server-runs 4 --model-ms 5 --database DATABASE"),
+    ("Servers whose model takes twenty milliseconds",
+     "runs --quick --servers 4 --server-runs 4 --model-ms 20 --database DATABASE"),
     ("A hundred thousand runs that wait", "runs --seconds 0.3 --waiting 100000"),
     ("Rulings, alone and through the door", "authority"),
     ("Mail", "mail"),

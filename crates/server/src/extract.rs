@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::IntoResponse as _;
 use chancery_api::Object;
+use chancery_domain::text::is_hidden;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -87,6 +88,21 @@ pub fn check_name(name: &str, given: &str) -> Result<()> {
     let long = given.is_empty() || given.chars().count() > NAME_MAX;
     if long || given.trim() != given || given.chars().any(char::is_control) {
         let detail = format!("`{name}` has 1 to {NAME_MAX} characters, and no blanks around them");
+        return Err(bad_request(detail));
+    }
+    Ok(())
+}
+
+/// The name of a person, as the audit will say it: nobody else's, and all of it can be seen.
+pub fn check_person(name: &str, given: &str) -> Result<()> {
+    check_name(name, given)?;
+    let no_person =
+        given == "system" || given.starts_with("agent:") || given.starts_with("service:");
+    if no_person || given.chars().any(is_hidden) {
+        let detail = format!(
+            "`{name}` is read as a person's: it is not `system`, does not begin with `agent:` or \
+             `service:`, and has no characters that are not drawn"
+        );
         return Err(bad_request(detail));
     }
     Ok(())

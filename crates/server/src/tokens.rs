@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::config::ConfigError;
 use crate::error::Result;
-use crate::extract::{bad_request, check_name};
+use crate::extract::{bad_request, check_name, check_person};
 
 /// Longer ones are refused before they are hashed.
 pub const SECRET_MAX: usize = 512;
@@ -34,7 +34,10 @@ pub async fn make_as_asked(
         "agent" => TokenKind::Agent,
         other => return Err(bad_request(format!("there is no kind of token `{other}`"))),
     };
-    check_name("name", name)?;
+    match kind {
+        TokenKind::Human => check_person("name", name)?,
+        TokenKind::Service | TokenKind::Agent => check_name("name", name)?,
+    }
     if kind == TokenKind::Agent && org.role_of(&AgentId::from(&**name)).is_none() {
         return Err(bad_request(format!("there is no agent `{name}`")));
     }

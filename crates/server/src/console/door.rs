@@ -20,7 +20,7 @@ use super::look::Look;
 use super::page::{Frame, draw, draw_as};
 use super::visitor::COOKIE;
 use crate::error::{ApiError, Result};
-use crate::extract::check_name;
+use crate::extract::check_person;
 use crate::router::App;
 use crate::tokens;
 use crate::turnstile::Stranger;
@@ -76,7 +76,7 @@ pub async fn enter(
     Form(Entering { key, name }): Form<Entering>,
 ) -> Result<Response> {
     let (w, digest) = (look.words(), tokens::digest(&key));
-    if let Err(wrong) = check_name("name", name.trim()) {
+    if let Err(wrong) = check_person("name", name.trim()) {
         let frame = Frame::outside(look, w.setup_title);
         let page = SetupPage { frame, key, name, valid: true, wrong: wrong.to_string() };
         return draw_as(StatusCode::BAD_REQUEST, &page);

@@ -179,6 +179,10 @@ async fn a_token_that_could_not_hold_what_is_asked_is_not_made() {
         json!({"kind": "human", "name": "a\nb"}),
         json!({"kind": "human", "name": "a\u{0}b"}),
         json!({"kind": "human", "name": "x".repeat(257)}),
+        json!({"kind": "human", "name": "system"}),
+        json!({"kind": "human", "name": "agent:pa"}),
+        json!({"kind": "human", "name": "service:ci"}),
+        json!({"kind": "human", "name": "li\u{200b}n"}),
         json!({"kind": "human"}),
         json!({"kind": "human", "name": "x", "admin": true}),
     ] {
