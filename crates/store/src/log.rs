@@ -13,6 +13,7 @@ use crate::bell::Changed;
 use crate::projection::{self, Prepared};
 use crate::queue::Lease;
 use crate::sql::{Columns, Param};
+use crate::sqlite::Taken;
 use crate::{Database, Store, StoreError};
 
 pub(crate) use joint::Joint;
@@ -131,10 +132,11 @@ impl Store {
             crate::fault::brink();
             self.point().await?;
         }
+        let taken = Taken::default();
         let mut verdict = if change.children().is_empty() && change.hands_back_to().is_none() {
             let prepared = self.prepare(change, attempt, at)?;
             match &self.inner.database {
-                Database::Sqlite(sqlite) => sqlite.append(prepared).await?,
+                Database::Sqlite(sqlite) => sqlite.append(prepared, taken.clone()).await?,
                 Database::Postgres(postgres) => postgres.append(prepared).await?,
             }
         } else {
@@ -164,7 +166,7 @@ impl Store {
                     Fence::Lease(_) => Changed::Driven(run),
                     Fence::Outside => Changed::Outside(run),
                 };
-                self.announce(changed, enters);
+                self.announce(changed, enters && !taken.get());
                 Ok(())
             }
             Verdict::Absent | Verdict::Current => Err(AppendError::NoSuchRun(run)),
@@ -189,8 +191,9 @@ impl Store {
         let (prepared, birth) = self.birth(change, at)?;
         #[cfg(feature = "faults")]
         self.point().await?;
+        let taken = Taken::default();
         let outcome = match &self.inner.database {
-            Database::Sqlite(sqlite) => sqlite.create(prepared, birth, key).await?,
+            Database::Sqlite(sqlite) => sqlite.create(prepared, birth, key, taken.clone()).await?,
             Database::Postgres(postgres) => postgres.create(prepared, birth, key).await?,
         };
         #[cfg(feature = "faults")]
@@ -201,7 +204,7 @@ impl Store {
             self.point().await?;
         }
         if outcome == CreateOutcome::Created {
-            self.announce(Changed::Outside(change.run()), true);
+            self.announce(Changed::Outside(change.run()), !taken.get());
         }
         Ok(outcome)
     }

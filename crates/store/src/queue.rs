@@ -11,6 +11,7 @@ use chancery_domain::event::Recorded;
 use chancery_domain::id::RunId;
 
 use crate::sql::Param;
+use crate::sqlite::Receipt;
 use crate::{Database, Store, StoreError};
 
 /// A worker's sole right to drive a run, until it is given back or the worker is taken for dead.
@@ -85,6 +86,23 @@ impl Wanted {
     }
 }
 
+/// A claim that is made as soon as a run becomes ready, in the same commit. Only the embedded
+/// store has such orders: it has one process, and knows what that one wants.
+#[derive(Debug)]
+pub struct Order(Receipt);
+
+impl Order {
+    /// Returns when something was claimed, or when this order will never be carried out.
+    pub async fn filled(&mut self) -> Vec<Claimed> {
+        self.0.filled().await.into_iter().map(Claimed::from).collect()
+    }
+
+    /// Takes it back. What was claimed for it meanwhile is the answer, and is to be driven.
+    pub async fn withdraw(self) -> Vec<Claimed> {
+        self.0.withdraw().await.into_iter().map(Claimed::from).collect()
+    }
+}
+
 /// What a database answers to a claim.
 #[derive(Debug)]
 pub(crate) struct ClaimedRow {
@@ -156,6 +174,14 @@ impl Store {
             self.point().await?;
         }
         Ok(rows.into_iter().map(Claimed::from).collect())
+    }
+
+    /// Leaves an order for the next claim, where that can be. One at a time.
+    pub fn order(&self, wanted: Wanted, limit: u32) -> Option<Order> {
+        match &self.inner.database {
+            Database::Sqlite(sqlite) => sqlite.leave_order(self.worker(), wanted, limit).map(Order),
+            Database::Postgres(_) => None,
+        }
     }
 
     /// Gives a lease back. A lease that was lost meanwhile is gone already.

@@ -11,6 +11,7 @@ mod deposit;
 mod gate;
 mod joint;
 mod open;
+mod order;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -23,6 +24,8 @@ use tokio::sync::oneshot;
 
 pub(crate) use self::audit::Chain;
 pub(crate) use self::open::{FILE, check_current};
+use self::order::Orders;
+pub(crate) use self::order::{Receipt, Taken};
 use self::writer::{Desk, Job};
 use crate::{OpenError, StoreError};
 
@@ -36,6 +39,7 @@ pub(crate) struct Sqlite {
     writer: Mutex<Option<JoinHandle<()>>>,
     readers: Arc<Readers>,
     pub(crate) chain: Arc<audit::Chain>,
+    orders: Arc<Orders>,
     /// In a simulation: whoever asks does it, and nobody else has a thread.
     #[cfg(feature = "faults")]
     on_the_spot: bool,
@@ -61,7 +65,8 @@ impl Sqlite {
             opened.map_err(|it| StoreError::Failed(it.to_string()))??;
         let (jobs, queue) = mpsc::channel();
         let chain = Arc::new(audit::Chain::default());
-        let desk = Arc::new(Desk::new(connection, chain.clone()));
+        let orders = Arc::new(Orders::default());
+        let desk = Arc::new(Desk::new(connection, chain.clone(), orders.clone()));
         let writers = desk.clone();
         let writer = std::thread::Builder::new()
             .name("store-writer".to_owned())
@@ -80,6 +85,7 @@ impl Sqlite {
                 places: tokio::sync::Semaphore::new(READERS),
             }),
             chain,
+            orders,
             #[cfg(feature = "faults")]
             on_the_spot: false,
         })
@@ -89,7 +95,8 @@ impl Sqlite {
     #[cfg(feature = "faults")]
     pub(crate) fn in_memory() -> Result<Sqlite, OpenError> {
         let chain = Arc::new(audit::Chain::default());
-        let desk = Arc::new(Desk::new(open::in_memory()?, chain.clone()));
+        let orders = Arc::new(Orders::default());
+        let desk = Arc::new(Desk::new(open::in_memory()?, chain.clone(), orders.clone()));
         let places = tokio::sync::Semaphore::new(READERS);
         let readers = Readers { path: PathBuf::new(), idle: Mutex::default(), places };
         Ok(Sqlite {
@@ -98,6 +105,7 @@ impl Sqlite {
             writer: Mutex::new(None),
             readers: Arc::new(readers),
             chain,
+            orders,
             on_the_spot: true,
         })
     }

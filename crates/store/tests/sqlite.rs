@@ -11,7 +11,8 @@ use std::process::{Child, Command, Stdio};
 
 use chancery_domain::audit::Entry;
 use chancery_domain::history::History;
-use chancery_domain::id::RunId;
+use chancery_domain::id::{AgentId, RunId};
+use chancery_store::fault::clock::{Time, set};
 use chancery_store::{Fence, Location, OpenError, Store};
 use chancery_testkit::conformance::audit::{sign_in, whole_chain};
 use chancery_testkit::conformance::clock;
@@ -65,6 +66,30 @@ async fn the_record_is_its_owners_though_the_folder_is_not() {
         let open_to_all = Permissions::from_mode(0o644);
         std::fs::set_permissions(dir.path().join(files[0]), open_to_all).unwrap();
     }
+}
+
+/// Seen on PostgreSQL with forty takers: the sixth had read the clock before the fifth.
+#[tokio::test]
+async fn a_share_is_not_given_again_to_whoever_read_the_clock_a_moment_before() {
+    const THEN: i64 = 1_800_000_000_000_000;
+    let at = |database| set(Some(Time { process: database, database }));
+    let dir = fast_dir();
+    let store = open(dir.path()).await.unwrap();
+    let agent = AgentId::from("clerk");
+    at(THEN);
+    for _ in 0..5 {
+        assert!(store.take_share(&agent, "pay", 5).await.unwrap());
+    }
+    at(THEN - 1);
+    assert_eq!(store.shares_left(&agent, "pay", 5).await.unwrap(), 0);
+    assert!(!store.take_share(&agent, "pay", 5).await.unwrap());
+    // A clock that was set back by an hour is believed.
+    at(THEN - 3_600_000_000);
+    assert_eq!(store.shares_left(&agent, "pay", 5).await.unwrap(), 5);
+    assert!(store.take_share(&agent, "pay", 5).await.unwrap());
+    assert_eq!(store.shares_left(&agent, "pay", 5).await.unwrap(), 4);
+    set(None);
+    store.close().await;
 }
 
 #[tokio::test]

@@ -40,21 +40,30 @@ pub(super) async fn dispatch(shared: Arc<Shared>) {
     let mut shunned: Option<Instant> = None;
     let mut aside = CancellationToken::new();
     let mut pause = POLL;
+    // What was claimed for an order that was left, and how much that asked for.
+    let (mut brought, mut asked) = (Vec::new(), 0);
     loop {
         if doubtful.is_some_and(|since| since.elapsed() > DOUBT) {
             doubtful = None;
         }
-        if doubtful.is_some() {
+        // What was just brought is ours, though it is not under way yet.
+        if doubtful.is_some() && brought.is_empty() {
             free_lost_claims(&shared).await;
         }
-        let free = shared.slots.available_permits().min(CLAIM_MAX);
+        let wanted = match shunned {
+            Some(until) if Instant::now() < until => Wanted::Others,
+            _ => Wanted::Any,
+        };
         let mut full = false;
-        if free > 0 {
-            let wanted = match shunned {
-                Some(until) if Instant::now() < until => Wanted::Others,
-                _ => Wanted::Any,
+        if brought.is_empty() {
+            asked = shared.slots.available_permits().min(CLAIM_MAX);
+        }
+        if asked > 0 {
+            let claimed = match brought.is_empty() {
+                true => store.claim_of(wanted, asked as u32).await,
+                false => Ok(std::mem::take(&mut brought)),
             };
-            match store.claim_of(wanted, free as u32).await {
+            match claimed {
                 Ok(claimed) if claimed.iter().any(|it| it.lease.is_suspect()) => {
                     aside.cancel();
                     match drive_suspects(&shared, claimed).await {
@@ -69,7 +78,7 @@ pub(super) async fn dispatch(shared: Arc<Shared>) {
                     full = true;
                 }
                 Ok(claimed) => {
-                    full = claimed.len() == free;
+                    full = claimed.len() == asked;
                     if !claimed.is_empty() && store.is_shared() {
                         pause = SOON;
                     }
@@ -91,15 +100,28 @@ pub(super) async fn dispatch(shared: Arc<Shared>) {
             continue;
         }
         let mut look_again = POLL;
-        if shared.slots.available_permits() > 0 {
+        asked = shared.slots.available_permits().min(CLAIM_MAX);
+        if asked > 0 {
             look_again = pause;
             pause = (pause * 2).min(POLL);
         }
+        let mut order = (asked > 0).then(|| store.order(wanted, asked as u32)).flatten();
+        let filled = async {
+            match &mut order {
+                Some(order) => order.filled().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             biased;
+            // Whatever an order brings now is given back with all else that is ours.
             () = shared.stop.cancelled() => return,
+            claimed = filled => brought = claimed,
             () = store.bell().work() => {}
             () = tokio::time::sleep(look_again) => {}
+        }
+        if let Some(order) = order {
+            brought.extend(order.withdraw().await);
         }
     }
 }

@@ -4,18 +4,26 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
-use super::Sqlite;
+use super::{Sqlite, Taken};
 use crate::StoreError;
 use crate::log::{CreateOutcome, IdempotencyKey, Verdict};
 use crate::projection::{Birth, Prepared, QueueMove, TimerMove};
 
 impl Sqlite {
-    pub(crate) async fn append(&self, change: Prepared) -> Result<Verdict, StoreError> {
-        let chain = self.chain.clone();
+    /// `taken` is told whether the run, made ready by this, was claimed with it.
+    pub(crate) async fn append(
+        &self,
+        change: Prepared,
+        taken: Taken,
+    ) -> Result<Verdict, StoreError> {
+        let (chain, orders) = (self.chain.clone(), self.orders.clone());
         self.write(move |connection| {
             let verdict = append(connection, &change)?;
             if verdict == Verdict::Appended {
                 chain.write(connection, &change.audit)?;
+                if change.queue == QueueMove::Enter {
+                    orders.made_ready(change.run, taken);
+                }
             }
             Ok(verdict)
         })
@@ -27,12 +35,14 @@ impl Sqlite {
         change: Prepared,
         birth: Birth,
         key: Option<IdempotencyKey>,
+        taken: Taken,
     ) -> Result<CreateOutcome, StoreError> {
-        let chain = self.chain.clone();
+        let (chain, orders) = (self.chain.clone(), self.orders.clone());
         self.write(move |connection| {
             let outcome = create(connection, &change, &birth, key.as_ref())?;
             if outcome == CreateOutcome::Created {
                 chain.write(connection, &change.audit)?;
+                orders.made_ready(change.run, taken);
             }
             Ok(outcome)
         })

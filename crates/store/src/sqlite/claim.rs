@@ -3,7 +3,7 @@
 use chancery_domain::id::WorkerId;
 use rusqlite::{Connection, params};
 
-use super::Sqlite;
+use super::{Receipt, Sqlite};
 use crate::StoreError;
 use crate::queue::{ClaimedRow, PAUSE_MAX, Wanted};
 
@@ -22,9 +22,24 @@ impl Sqlite {
             Wanted::Any | Wanted::Others => self.write_soon(work).await,
         }
     }
+
+    /// Leaves an order for such a claim. A simulated process does not: it shares the store with
+    /// others, as it would not in life.
+    pub(crate) fn leave_order(
+        &self,
+        worker: WorkerId,
+        wanted: Wanted,
+        limit: u32,
+    ) -> Option<Receipt> {
+        #[cfg(feature = "faults")]
+        if self.on_the_spot {
+            return None;
+        }
+        Some(self.orders.leave(worker, wanted, limit))
+    }
 }
 
-fn claim(
+pub(super) fn claim(
     connection: &Connection,
     worker: WorkerId,
     wanted: Wanted,

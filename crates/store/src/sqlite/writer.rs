@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::audit::Chain;
+use super::order::Orders;
 use crate::StoreError;
 
 /// More than this many writes in one transaction make the first of them wait too long.
@@ -38,16 +39,18 @@ pub(super) struct Desk {
     last_time: AtomicU64,
     /// What is undone with a transaction is undone in the audit's chain, too.
     chain: Arc<Chain>,
+    orders: Arc<Orders>,
 }
 
 impl Desk {
-    pub(super) fn new(connection: Connection, chain: Arc<Chain>) -> Desk {
+    pub(super) fn new(connection: Connection, chain: Arc<Chain>, orders: Arc<Orders>) -> Desk {
         Desk {
             connection: Mutex::new(Some(connection)),
             queued: AtomicUsize::new(0),
             last_size: AtomicUsize::new(1),
             last_time: AtomicU64::new(0),
             chain,
+            orders,
         }
     }
 
@@ -93,12 +96,17 @@ impl Desk {
             let transaction =
                 connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let value = work(&transaction)?;
+            let filled = self.orders.fill(&transaction)?;
             transaction.commit()?;
+            if let Some(filled) = filled {
+                filled.hand_over();
+            }
             Ok(value)
         })();
         self.note(1, began.elapsed());
         if let Err(error) = &written {
             self.chain.forget();
+            self.orders.forget();
             tracing::error!(%error, "A write failed, and was not made: {error}");
         }
         written
@@ -144,6 +152,7 @@ impl Desk {
             self.note(group.answers.len(), group.time);
             if let Err(error) = &committed {
                 self.chain.forget();
+                self.orders.forget();
                 tracing::error!(%error, "A group of writes failed; none of it was made: {error}");
             }
             for answer in group.answers {
@@ -206,9 +215,13 @@ impl Desk {
             }
             next = next.map(|job| self.taken(job));
         }
+        let filled = self.orders.fill(&transaction)?;
         let began = Instant::now();
         transaction.commit()?;
         group.time = began.elapsed();
+        if let Some(filled) = filled {
+            filled.hand_over();
+        }
         Ok(())
     }
 }
