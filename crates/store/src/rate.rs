@@ -11,6 +11,9 @@ use crate::sql::Param;
 use crate::{Store, StoreError};
 
 const MINUTE: i64 = 60_000_000;
+/// What is paid for further ahead was written by a clock that has been set back since. Not so what
+/// lies a little more than a minute ahead: whoever asks has read the clock before its turn came.
+const FAR: i64 = 2 * MINUTE;
 
 impl Store {
     /// How many calls of a tool an agent has left just now.
@@ -29,8 +32,7 @@ impl Store {
             )
             .await?;
         let ahead = paid.first().map_or(0, |paid| paid - now);
-        // One that lies further ahead was written by a clock that has been set back since.
-        let ahead = if (0..=MINUTE).contains(&ahead) { ahead } else { 0 };
+        let ahead = if (0..=FAR).contains(&ahead) { ahead.min(MINUTE) } else { 0 };
         let left = share(a_minute).map_or(0, |share| (MINUTE - ahead) / share);
         Ok(u32::try_from(left).unwrap_or(u32::MAX).min(a_minute))
     }
@@ -56,7 +58,7 @@ impl Store {
                     Param::Text(storable(tool)),
                     Param::Int(now + share),
                     Param::Int(now),
-                    Param::Int(now + MINUTE),
+                    Param::Int(now + FAR),
                     Param::Int(share),
                     Param::Int(now + MINUTE - share),
                 ],
