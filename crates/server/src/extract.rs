@@ -96,11 +96,12 @@ pub fn check_name(name: &str, given: &str) -> Result<()> {
 /// The name of a person, as the audit will say it: nobody else's, and all of it can be seen.
 pub fn check_person(name: &str, given: &str) -> Result<()> {
     check_name(name, given)?;
-    let no_person =
-        given == "system" || given.starts_with("agent:") || given.starts_with("service:");
+    let no_person = matches!(given, "system" | "board")
+        || given.starts_with("agent:")
+        || given.starts_with("service:");
     if no_person || given.chars().any(is_hidden) {
         let detail = format!(
-            "`{name}` is read as a person's: it is not `system`, does not begin with `agent:` or \
+            "`{name}` is read as a person's: it is not `system` or `board`, does not begin with `agent:` or \
              `service:`, and has no characters that are not drawn"
         );
         return Err(bad_request(detail));

@@ -20,6 +20,16 @@ use super::{Message, Model, ModelError, RawCall, Reply, Request};
 
 /// What it answers for whoever gave it no scenario.
 const DEFAULT: &str = r#"
+lang: [en, zh]
+agents:
+  # What the first visit practises on.
+  pa:
+    - when: {user_matches: "(Write a note that says|写一条便签)"}
+      call: {tool: write_note, args: {title: First note, content: "{{input}}"}}
+    - when: {tool_result: write_note, result_matches: "(denied|not carried out)"}
+      say: {en: "It was not to be, so nothing is written.", zh: 既然不允许，就什么也没有写。}
+    - when: {tool_result: write_note}
+      say: {en: The note is written., zh: 便签已写好。}
 fallback:
   en: I am the scripted model and have no lines for this. Give me a scenario, or connect a real model.
   zh: 我是脚本模型，这里没有我的台词。请给我一个场景文件，或者连接一个真正的模型。
@@ -140,8 +150,9 @@ fn next_entry<'s>(entries: &'s [Entry], messages: &[Message]) -> Option<&'s Entr
 #[derive(Debug, Default)]
 struct Moment<'a> {
     last_user_text: Option<&'a str>,
-    /// The tools whose results came since the last answer.
+    /// The tools whose results came since the last answer, and what these say.
     fresh_results: Vec<&'a str>,
+    fresh_texts: Vec<&'a str>,
 }
 
 impl<'a> Moment<'a> {
@@ -153,10 +164,12 @@ impl<'a> Moment<'a> {
                 Message::User { text } => moment.last_user_text = Some(text),
                 Message::Assistant { calls, .. } => {
                     moment.fresh_results.clear();
+                    moment.fresh_texts.clear();
                     tools = calls.iter().map(|it| (&it.id, it.tool.as_str())).collect();
                 }
-                Message::Tool { call, .. } => {
+                Message::Tool { call, result } => {
                     moment.fresh_results.extend(tools.get(call).copied());
+                    moment.fresh_texts.push(&result.text);
                 }
             }
         }
@@ -172,7 +185,11 @@ impl<'a> Moment<'a> {
             .tool_result
             .as_ref()
             .is_none_or(|tool| self.fresh_results.contains(&tool.as_str()));
-        user && tool
+        let result = when
+            .result_matches
+            .as_ref()
+            .is_none_or(|pattern| self.fresh_texts.iter().any(|text| pattern.is_match(text)));
+        user && tool && result
     }
 }
 

@@ -42,6 +42,13 @@ pub struct Card {
     pub expires: Option<Expiry>,
 }
 
+impl Card {
+    /// Whether nobody answered something in time.
+    pub fn has_expired(&self) -> bool {
+        self.calls.iter().any(|it| it.state == "expired")
+    }
+}
+
 #[derive(Debug)]
 pub struct Step {
     pub name: String,

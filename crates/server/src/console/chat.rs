@@ -76,6 +76,8 @@ struct Open {
     said: Vec<Said>,
     /// A run is under way: what is said goes into it.
     busy: bool,
+    /// It is driven, or will be: nobody is waited for.
+    works: bool,
     run: String,
 }
 
@@ -192,6 +194,7 @@ async fn opened(app: &App, visitor: &Visitor, user: &UserId, key: String) -> Res
         href: format!("/chat/{}", segment(&key)),
         who: line(who),
         busy: last.ended_at.is_none(),
+        works: matches!(&*last.status, "pending" | "running"),
         run: last.id.to_string(),
         key,
         said,

@@ -56,6 +56,8 @@ pub async fn setup(
         && app.store.is_invited(tokens::digest(&key), clock::now()).await?;
     let status = if valid { StatusCode::OK } else { StatusCode::GONE };
     let frame = Frame::outside(look, look.words().setup_title);
+    // Whoever changes the language or the light comes back to the same link.
+    let frame = if valid { Frame { path: format!("/setup?key={key}"), ..frame } } else { frame };
     let name = "operator".to_owned();
     draw_as(status, &SetupPage { frame, key, name, valid, wrong: String::new() })
 }

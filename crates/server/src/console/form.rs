@@ -48,6 +48,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Signed<T> {
                 413 => ApiError::TooLarge(app.body_bytes),
                 _ => bad_request("the form broke off".to_owned()),
             })?;
+        let bytes = Bytes::from(with_plain_lines(&bytes));
         let again = || Request::from_parts(parts.clone(), Body::from(bytes.clone()));
         let unread = |it: axum::extract::rejection::FormRejection| {
             bad_request(format!("the form is not what is expected: {}", it.body_text()))
@@ -59,6 +60,23 @@ impl<T: DeserializeOwned> FromRequest<App> for Signed<T> {
         let Form(form) = Form::<T>::from_request(again(), app).await.map_err(unread)?;
         Ok(Signed { visitor, form })
     }
+}
+
+/// Browsers end the lines of a form with two characters; what people write has one.
+fn with_plain_lines(body: &[u8]) -> Vec<u8> {
+    const ENDS: &[u8] = b"%0D%0A";
+    let mut plain = Vec::with_capacity(body.len());
+    let mut rest = body;
+    while let Some((first, tail)) = rest.split_first() {
+        if rest.len() >= ENDS.len() && rest[..ENDS.len()].eq_ignore_ascii_case(ENDS) {
+            plain.extend_from_slice(b"%0A");
+            rest = &rest[ENDS.len()..];
+        } else {
+            plain.push(*first);
+            rest = tail;
+        }
+    }
+    plain
 }
 
 /// Refuses what another site's page had a browser send. `here` is where people reach this server.
@@ -118,6 +136,18 @@ mod tests {
     use axum::http::{HeaderName, HeaderValue};
 
     use super::*;
+
+    #[test]
+    fn lines_end_as_people_end_them() {
+        for (sent, plain) in [
+            ("text=a%0D%0Ab%0d%0a", "text=a%0Ab%0A"),
+            ("text=a%0Ab%0D", "text=a%0Ab%0D"),
+            ("%0D%0D%0A", "%0D%0A"),
+            ("", ""),
+        ] {
+            assert_eq!(with_plain_lines(sent.as_bytes()), plain.as_bytes(), "{sent}");
+        }
+    }
 
     #[test]
     fn only_our_own_pages_send_forms() {

@@ -70,7 +70,11 @@ pub async fn list(
         let rows = page.items.iter().map(|it| row(it, w)).collect();
         (rows, page.next_cursor)
     } else {
-        let params = memories::SearchParams::of(&asked.q, &asked.mode, &asked.kind);
+        // Whoever asks as their agent would is answered as the agent: with its own memories, too.
+        let authority = app.authority.get();
+        let own = authority.org().agents().find(|(_, it)| it.personal && it.active);
+        let agent = own.filter(|_| asked.mode == "personal").map(|(id, _)| id.to_string());
+        let params = memories::SearchParams::of(&asked.q, &asked.mode, &asked.kind, agent);
         let Json(page) = memories::search(State(app), caller, Params(params)).await?;
         let found = page.items.iter().map(|it| {
             let (tier, why) = (line(&it.tier_name), line(&it.why));

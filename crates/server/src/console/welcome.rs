@@ -18,7 +18,7 @@ use super::page::{Frame, Room, draw, set_cookie};
 use super::settings::Model;
 use super::visitor::Visitor;
 use crate::error::{ApiError, Result};
-use crate::extract::{Body, Params};
+use crate::extract::{Body, Params, bad_request};
 use crate::organisation::starter::Starter;
 use crate::router::App;
 use crate::routes::org;
@@ -73,7 +73,7 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Result<Response> 
         version: state.version.number,
         agents: authority.org().agents().filter(|(_, it)| it.active).count(),
         tools: authority.tools().specs().count(),
-        own_org: state.loaded.files.iter().next().is_some(),
+        own_org: has_own(&app),
         warnings: warnings.map(crate::view::org::mistake).collect(),
         models: app.about.models.clone(),
         practised: !app.store.runs(&RunFilter::default(), 1).await?.is_empty(),
@@ -81,11 +81,19 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Result<Response> 
     })
 }
 
+/// Whether an organisation of one's own is in force.
+fn has_own(app: &App) -> bool {
+    app.organisation.state().loaded.files.iter().next().is_some()
+}
+
 #[derive(Debug, Deserialize)]
 pub struct Chosen {
     /// The name of an organisation to begin with; nothing: it is enough.
     #[serde(default)]
     starter: String,
+    /// `yes`: also where an organisation of one's own is in force.
+    #[serde(default)]
+    replace: String,
 }
 
 /// Puts an organisation to begin with in force, or leaves the first visit behind.
@@ -102,6 +110,9 @@ pub async fn choose(
         return Ok(response);
     }
     let starter = Starter::of(&form.starter).ok_or(ApiError::NoRoute)?;
+    if has_own(&app) && form.replace != "yes" {
+        return Err(bad_request(visitor.words().starter_untold.to_owned()));
+    }
     let body = Body(NewOrg { files: starter.files() });
     let params = Params(org::ChangeParams::default());
     let Json(_) = org::change(State(app), operator, params, body).await?;

@@ -129,6 +129,8 @@ words! {
     welcome_org: "An organisation", "组织";
     welcome_org_note: "A small team asks before it writes anything down; the company has nine roles and a chain of command. Either can be changed at any time.", "小团队在写入任何内容之前都会询问；公司有九个角色和指挥链。两者都可随时更改。";
     starter_small_team: "A small team", "小团队";
+    starter_replace: "Take the place of the organisation in force. The version before is kept: `chancery org revert` brings it back.", "替换现行组织。之前的版本会保留：可用 `chancery org revert` 恢复。";
+    starter_untold: "tick that the organisation in force is to be replaced", "请勾选以确认替换现行组织";
     starter_company: "The built-in company", "内置公司";
     welcome_model: "A model", "模型";
     welcome_model_test: "Look at the models and try them", "查看并测试模型";
@@ -178,6 +180,7 @@ words! {
     all_decided: "All decided", "全部已决定";
     nothing_runs: "Nothing in this batch runs until every call is decided.", "在所有调用都有决定之前，本批次不会执行任何调用。";
     batch_goes_on: "Every call is decided: the batch goes on.", "所有调用均已决定：批次继续执行。";
+    batch_expired: "Nobody answered in time: what was asked about did not run, and the agent was told.", "无人及时答复：所询问的调用没有执行，智能体已得知。";
     allowed_waits: "allowed by the rules; runs with the batch", "规则允许；随批次执行";
     refused_by_policy: "refused by the rules; the agent is told why", "规则拒绝；智能体会得知原因";
     risk_high: "HIGH", "高";
@@ -266,6 +269,7 @@ words! {
     days_30: "30 days", "30 天";
     remember_covers: "Covers", "涵盖";
     remember_same: "the very same arguments", "完全相同的参数";
+    remember_like: "every {tool} whose command begins with {signature}, whatever its other arguments are", "所有命令以 {signature} 开头的 {tool}，无论其他参数为何";
     remember_do: "Approve and remember", "批准并记住";
     remember_human: "Remember is not offered: this needs a person each time.", "不提供“记住”：此类调用每次都需要人来决定。";
     recover_lead: "It had started when a server stopped: whether it took effect is unknown.", "服务器停止时它已开始：是否生效未知。";
@@ -507,7 +511,7 @@ words! {
     // Settings.
     models: "Models", "模型";
     model: "Model", "模型";
-    no_models: "No model is set up: agents cannot speak.", "未配置模型：智能体无法说话。";
+    no_models: "No model is set up. Until one is, a script answers with a few lines, and no AI is called: name a model in the settings' file, or set OPENAI_API_KEY.", "未配置模型。在此之前由脚本用几句台词应答，不会调用任何 AI：请在设置文件中写明模型，或设置 OPENAI_API_KEY。";
     model_test: "Test", "测试";
     model_answers: "answers", "有应答";
     model_failed: "does not answer", "无应答";
@@ -661,6 +665,7 @@ impl Words {
             "capability" if self.is_chinese() => "能力",
             "arguments" if self.is_chinese() => "参数",
             "limits" if self.is_chinese() => "限额",
+            "mail" if self.is_chinese() => "邮件",
             other => other,
         }
     }

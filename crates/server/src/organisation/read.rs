@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 
 use chancery_domain::org::Stated;
 use chancery_domain::policy::{Bounds, Ruling};
+use chancery_domain::text::{is_hidden, visible_line};
 
 use super::mistake::{At, Mistakes, meant};
 use super::tree::{Key, Node, Value, as_bool};
@@ -183,11 +184,13 @@ pub fn bounds(
 /// A name for a role, an agent, a group or a person.
 pub fn is_name(key: &Key, path: &str, mistakes: &mut Mistakes) -> bool {
     let given = &key.name;
-    let bad = |it: char| it.is_whitespace() || it.is_control() || "*{}\"'`".contains(it);
+    let bad = |it: char| it.is_whitespace() || is_hidden(it) || "*{}\"'`".contains(it);
     let fits = (1..=64).contains(&given.chars().count()) && !given.chars().any(bad);
     if !fits {
-        let detail = format!("`{given}` in `{path}` cannot be a name");
-        let hint = "1 to 64 characters, none of them a blank, a quote, a brace or `*`".to_owned();
+        let detail = format!("`{}` in `{path}` cannot be a name", visible_line(given));
+        let hint = "1 to 64 characters, none of them a blank, a quote, a brace, `*` or one that \
+                    is not drawn";
+        let hint = hint.to_owned();
         mistakes.add_with(key.at, "E108", detail, Some(hint));
     }
     fits

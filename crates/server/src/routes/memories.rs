@@ -183,9 +183,9 @@ impl ListParams {
 }
 
 impl SearchParams {
-    pub fn of(q: &str, mode: &str, kind: &str) -> SearchParams {
+    pub fn of(q: &str, mode: &str, kind: &str, agent: Option<String>) -> SearchParams {
         let (mode, kind) = (Some(mode.to_owned()), Some(kind.to_owned()));
-        SearchParams { q: q.to_owned(), mode, kind, ..SearchParams::default() }
+        SearchParams { q: q.to_owned(), mode, kind, agent, ..SearchParams::default() }
     }
 }
 

@@ -142,6 +142,11 @@ async fn a_link_lets_the_first_person_in_once(on: On) {
         assert_eq!(shown.status, 200);
         assert!(shown.text.contains(&key), "{}", shown.text);
     }
+    // Whoever changes the language there comes back to it.
+    let look = [("back", path.as_str()), ("language", "zh")];
+    assert_eq!(first.post("/ui/look", &look).await.header("location"), path);
+    let back = format!("name=\"back\" value=\"{path}\"");
+    assert!(first.get(&path).await.text.contains(&back), "{back}");
     let forged = format!("/setup?key={}", "0".repeat(64));
     assert_eq!(first.get(&forged).await.status, 410);
     assert_eq!(first.post("/setup", &[("key", &key), ("name", " ")]).await.status, 400);

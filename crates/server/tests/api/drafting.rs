@@ -141,7 +141,11 @@ async fn a_first_visit_leads_through_four_steps_and_can_be_left(on: On) {
     let page = boss.get("/welcome").await.text;
     assert!(page.contains("The organisation in force asks nothing before a note."), "{page}");
     assert_eq!(boss.fill("/welcome", "/welcome", &[("starter", "nothing")]).await.status, 404);
-    let small = boss.fill("/welcome", "/welcome", &[("starter", "small_team")]).await;
+    // What one has of one's own is not replaced by a slip.
+    let slip = boss.fill("/welcome", "/welcome", &[("starter", "small_team")]).await;
+    assert_eq!(slip.status, 400, "{slip:?}");
+    let meant = [("starter", "small_team"), ("replace", "yes")];
+    let small = boss.fill("/welcome", "/welcome", &meant).await;
     assert_eq!(small.status, 303, "{small:?}");
     let page = boss.get("/welcome").await.text;
     assert!(page.contains("Write a note that says: the rules hold."), "{page}");

@@ -405,7 +405,11 @@ async fn c_06_what_is_not_delivered_is_recorded_with_step_and_reason(on: On) {
     // Nothing arrived, the audit has it, and other agents do not see it.
     assert!(operator.inbox("ceo").await.is_empty());
     let audit = operator.get("/api/audit?kind=mail.rejected").await.json();
-    assert_eq!(audit["items"][0]["agent"], "backend_worker", "{audit}");
+    let entry = &audit["items"][0];
+    assert_eq!((&entry["agent"], &entry["ruling"]), (&json!("backend_worker"), &json!("deny")));
+    let reason = &entry["reasons"][0];
+    assert_eq!((&reason["layer"], &reason["rule"]), (&json!("mail"), &json!("contact")), "{entry}");
+    assert_eq!(reason["detail"], one["reason"], "{entry}");
     let other = office.agent("qa_worker").await;
     assert_eq!(other.get("/api/mail/rejections").await.json()["items"], json!([]));
     assert_eq!(other.get("/api/mail/rejections?agent=backend_worker").await.status, 403);
@@ -820,6 +824,20 @@ async fn a_third_failure_goes_up(on: On) {
     let told = agents["ceo"].inbox("ceo").await;
     assert_eq!(told.len(), 1, "{told:?}");
     assert_eq!((&told[0]["from"], &told[0]["contract_ref"]), (&json!("system"), &json!(id)));
+    // Above the board there is the board, which is told once.
+    let lin = office.server.human("lin").await;
+    let given = lin.issue("ceo", json!({})).await.json();
+    let id = given["id"].as_str().unwrap();
+    assert_eq!(agents["ceo"].step(id, "accepted").await.status, 200);
+    for _ in 0..3 {
+        for (by, to) in
+            [(&agents["ceo"], "in_progress"), (&agents["ceo"], "review"), (&lin, "failed")]
+        {
+            assert_eq!(by.step(id, to).await.status, 200, "{to}");
+        }
+    }
+    let shown = lin.get(&format!("/api/contracts/{id}")).await.json();
+    assert_eq!(shown["state"], "escalated", "{shown}");
 }
 
 async fn a_contract_is_cancelled_by_its_issuer_until_it_has_ended(on: On) {

@@ -65,6 +65,15 @@ fn what_works_but_hardly_as_meant_is_a_warning() {
 }
 
 #[test]
+fn a_name_that_is_drawn_like_another_is_none() {
+    for name in ["ceo\u{200b}", "c\u{202e}oe", "\u{feff}ceo"] {
+        let text = format!("roles: {{\"{name}\": {{level: 1}}}}\nagents: {{top: {{role: top}}}}\n");
+        let said = said(&[("roles.yaml", &text)]);
+        assert!(said.contains("E108") && !said.contains(name), "{said}");
+    }
+}
+
+#[test]
 fn an_approver_answers_what_is_asked() {
     let text = roles(", tools: [\"docker_*\"]", "users: {lin: {}, mei: {approver: true}}");
     assert_eq!(said(&[("roles.yaml", &text)]), "");

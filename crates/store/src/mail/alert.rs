@@ -114,7 +114,10 @@ pub(super) async fn contract_has_failed(
         at,
     };
     let mut told = superiors(org, contract.from.as_str());
-    told.push(contract.from.to_string());
+    // The board is above itself: it is told once.
+    if !told.iter().any(|it| it == contract.from.as_str()) {
+        told.push(contract.from.to_string());
+    }
     for name in told {
         tell(session, &name, &alert).await?;
     }

@@ -3,17 +3,19 @@
 
 use std::sync::Arc;
 
+use chancery_domain::audit::Entry;
 use chancery_domain::contract::{State, Terms};
 use chancery_domain::id::AgentId;
 use chancery_domain::mail::{self, BOARD, CONTRACT, Known, Rejection, SYSTEM};
 use chancery_domain::org::Org;
+use chancery_domain::policy::{Reason, Ruling};
 use chancery_domain::raise::ESCALATION;
 
 use super::contract::{self, active_of, warrant_of};
 use super::row::{self, COLUMNS, MailRow, text};
 use super::{Outgoing, Sent};
 use super::{alert, raise};
-use crate::audit::{Draft as AuditDraft, drafts};
+use crate::audit::drafts;
 use crate::memory::session::{Session, Wall};
 use crate::memory::within;
 use crate::projection::storable;
@@ -25,10 +27,9 @@ impl Store {
     pub async fn send_mail(&self, org: &Arc<Org>, mail: Outgoing) -> Result<Sent, StoreError> {
         #[cfg(feature = "faults")]
         self.point().await?;
-        let rejected = drafts(vec![mail.entry.clone()], mail.at)?;
         let org = org.clone();
         let sent: Result<_, StoreError> = within!(write, self, Wall::system(), session =>
-            send(session, &org, &mail, &rejected));
+            send(session, &org, &mail));
         #[cfg(feature = "faults")]
         self.point().await?;
         sent
@@ -54,19 +55,14 @@ async fn attempt(
     Ok(mail::route(org, &mail.from, &mail.draft, &known).err())
 }
 
-async fn send(
-    session: &impl Session,
-    org: &Org,
-    mail: &Outgoing,
-    rejected: &[AuditDraft],
-) -> Result<Sent, StoreError> {
+async fn send(session: &impl Session, org: &Org, mail: &Outgoing) -> Result<Sent, StoreError> {
     if let Some(before) = sent_before(session, mail).await? {
         return Ok(before);
     }
     let known = find_out(session, org, mail).await?;
     if let Err(rejection) = mail::route(org, &mail.from, &mail.draft, &known) {
         reject(session, org, mail, &rejection).await?;
-        session.audit(rejected).await?;
+        session.audit(&drafts(vec![refused(mail, &rejection)], mail.at)?).await?;
         return Ok(Sent::Rejected(rejection));
     }
     let row = deliver(session, mail).await?;
@@ -83,6 +79,17 @@ async fn send(
     }
     raise::answered_by(session, &row).await?;
     Ok(Sent::Delivered(Box::new(row)))
+}
+
+/// What the audit says of a rejection: which step it failed at, and why.
+fn refused(mail: &Outgoing, rejection: &Rejection) -> Entry {
+    let reason = Reason {
+        layer: "mail".to_owned(),
+        rule: rejection.step.as_str().to_owned(),
+        outcome: Ruling::Deny,
+        detail: rejection.reason.clone(),
+    };
+    Entry { ruling: Some(Ruling::Deny), reasons: vec![reason], ..mail.entry.clone() }
 }
 
 /// What the same call has come to before.

@@ -80,6 +80,7 @@ pub struct Expected<'s> {
 pub(super) struct When {
     pub(super) user_matches: Option<Regex>,
     pub(super) tool_result: Option<String>,
+    pub(super) result_matches: Option<Regex>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -225,6 +226,8 @@ struct Written {
 struct WrittenWhen {
     user_matches: Option<String>,
     tool_result: Option<String>,
+    /// What one of the results that came last must say.
+    result_matches: Option<String>,
 }
 
 impl Written {
@@ -244,8 +247,9 @@ impl Written {
         let when = match self.when {
             None => When::default(),
             Some(when) => When {
-                user_matches: when.user_matches.map(|it| pattern(&it)).transpose()?,
+                user_matches: when.user_matches.map(|it| pattern("user", &it)).transpose()?,
                 tool_result: when.tool_result,
+                result_matches: when.result_matches.map(|it| pattern("result", &it)).transpose()?,
             },
         };
         if self.expect.is_some() && calls.is_empty() {
@@ -256,8 +260,8 @@ impl Written {
     }
 }
 
-fn pattern(text: &str) -> Result<Regex, String> {
-    Regex::new(text).map_err(|it| format!("has a `user_matches` that is no pattern: {it}"))
+fn pattern(of: &str, text: &str) -> Result<Regex, String> {
+    Regex::new(text).map_err(|it| format!("has a `{of}_matches` that is no pattern: {it}"))
 }
 
 fn delay(millis: Option<u64>) -> Result<Option<Duration>, String> {

@@ -158,6 +158,27 @@ agents:
 }
 
 #[tokio::test]
+async fn an_entry_may_depend_on_what_a_result_says() {
+    let model = ScriptedModel::parse(
+        r#"
+agents:
+  pa:
+    - when: {tool_result: pay, result_matches: "(denied|not carried out)"}
+      say: not paid
+    - when: {tool_result: pay}
+      say: paid
+    - call: {tool: pay}
+"#,
+    );
+    let model = model.unwrap();
+    let first = ask(&model, "pa", &[user("go")]).await;
+    for (text, said) in [("User denied the request.", "not paid"), ("10 to mei", "paid")] {
+        let messages = [user("go"), assistant(&first), result(&first.calls[0].id, text)];
+        assert_eq!(ask(&model, "pa", &messages).await.text, said);
+    }
+}
+
+#[tokio::test]
 async fn an_agent_has_its_own_lines_or_those_of_its_office_or_those_of_anyone() {
     let text = r#"
 agents:

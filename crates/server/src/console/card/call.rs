@@ -155,7 +155,7 @@ impl Call {
             risk: "none".to_owned(),
             outcome: outcome.to_owned(),
             comment: String::new(),
-            arguments: Vec::new(),
+            arguments: fields(&it.call.arguments, w),
             granted_as: Vec::new(),
             digest: String::new(),
             digest_holds: true,
