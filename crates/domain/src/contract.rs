@@ -113,30 +113,40 @@ pub enum Refusal {
     FailedTooOften,
 }
 
+/// The steps that a contract can make which has failed so often.
+pub fn steps(from: State, failures: u32) -> impl Iterator<Item = State> {
+    State::ALL.into_iter().filter(move |to| whose(from, *to, failures).is_ok())
+}
+
+/// Whose step it is, and how they are called.
+fn whose(
+    from: State,
+    to: State,
+    failures: u32,
+) -> Result<(&'static [Standing], &'static str), Refusal> {
+    use State::*;
+    Ok(match (from, to) {
+        (Pending, Accepted) | (Accepted, InProgress) | (InProgress, Review) => {
+            (&[Standing::Assignee], "whom it was given to")
+        }
+        (Review, Passed | Failed) => {
+            (&[Standing::Issuer, Standing::Judge], "who gave it or judges the work")
+        }
+        (Failed, InProgress) if failures >= FAILURES_MAX => return Err(Refusal::FailedTooOften),
+        (Failed, InProgress) => (&[Standing::Issuer, Standing::Assignee], "who gave it or has it"),
+        (Failed, Escalated) => (&[Standing::Issuer], "who gave it"),
+        (from, Cancelled) if !from.has_ended() => (&[Standing::Issuer], "who gave it"),
+        _ => return Err(Refusal::NoSuchStep { from, to }),
+    })
+}
+
 impl Contract {
     /// Makes a step. A third failure is one too many: it goes up by itself, so that the states
     /// that were passed through come back, the last one being where it stands.
     pub fn step(&mut self, to: State, standing: &[Standing]) -> Result<Vec<State>, Refusal> {
         use State::*;
         let from = self.state;
-        let refusal = Refusal::NoSuchStep { from, to };
-        let (may, who): (&[Standing], &str) = match (from, to) {
-            (Pending, Accepted) | (Accepted, InProgress) | (InProgress, Review) => {
-                (&[Standing::Assignee], "whom it was given to")
-            }
-            (Review, Passed | Failed) => {
-                (&[Standing::Issuer, Standing::Judge], "who gave it or judges the work")
-            }
-            (Failed, InProgress) if self.failures >= FAILURES_MAX => {
-                return Err(Refusal::FailedTooOften);
-            }
-            (Failed, InProgress) => {
-                (&[Standing::Issuer, Standing::Assignee], "who gave it or has it")
-            }
-            (Failed, Escalated) => (&[Standing::Issuer], "who gave it"),
-            (from, Cancelled) if !from.has_ended() => (&[Standing::Issuer], "who gave it"),
-            _ => return Err(refusal),
-        };
+        let (may, who) = whose(from, to, self.failures)?;
         let allowed = |it: &Standing| may.contains(it) || *it == Standing::Board;
         // Nobody judges their own work, whatever else they may be to it.
         let judges_itself = from == Review && standing.contains(&Standing::Assignee);

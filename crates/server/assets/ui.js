@@ -20,7 +20,9 @@ function keep(node) {
 
 function attributes(old, fresh) {
   for (const { name } of [...old.attributes]) {
-    if (!fresh.hasAttribute(name) && name !== "open") old.removeAttribute(name);
+    // What has the focus keeps what lets it have it.
+    const holds = name === "open" || (name === "tabindex" && old === document.activeElement);
+    if (!fresh.hasAttribute(name) && !holds) old.removeAttribute(name);
   }
   for (const { name, value } of [...fresh.attributes]) {
     if (name === "open" || old.getAttribute(name) === value) continue;
@@ -46,6 +48,7 @@ function morph(old, fresh) {
       old.insertBefore(document.importNode(next, true), at);
       continue;
     }
+    if (at && match.contains(document.activeElement)) at = passOver(at, match);
     if (match === at) at = at.nextSibling;
     else old.insertBefore(match, at);
     if (match.nodeType === Node.TEXT_NODE) {
@@ -59,6 +62,17 @@ function morph(old, fresh) {
     at = at.nextSibling;
     gone.remove();
   }
+}
+
+// What is moved loses the focus: what stands before it is moved in its place.
+function passOver(at, match) {
+  if (!(at.compareDocumentPosition(match) & Node.DOCUMENT_POSITION_FOLLOWING)) return at;
+  while (at !== match) {
+    const passed = at;
+    at = at.nextSibling;
+    passed.parentNode.append(passed);
+  }
+  return at;
 }
 
 // A list that somebody is in does not move under their hands: what is new waits behind a button.
@@ -132,7 +146,19 @@ function ancestors(node) {
 
 function say(text) {
   const region = find("#say");
-  if (region && text) region.textContent = text;
+  if (!region || !text) return;
+  region.classList.remove("seen");
+  region.textContent = text;
+}
+
+// The same for eyes as well: one region, so that nobody hears it twice.
+function show(text) {
+  const region = find("#say");
+  if (!region || !text) return;
+  say(text);
+  region.classList.add("seen");
+  clearTimeout(show.timer);
+  show.timer = setTimeout(() => region.classList.remove("seen"), 6000);
 }
 
 function alarm(text) {
@@ -145,21 +171,55 @@ function alarm(text) {
 
 const parse = (text) => new DOMParser().parseFromString(text, "text/html");
 
+async function read(address) {
+  const response = await fetch(address, { headers: { accept: "text/html" } });
+  if (response.redirected && new URL(response.url).pathname === "/signin") {
+    location.reload();
+    return null;
+  }
+  return response.ok ? parse(await response.text()) : null;
+}
+
+// A list of what waits draws its most urgent card. The one that is open stays for as long as it
+// waits or somebody is at it: it is read from its own address in place of the other.
+async function keepCard(fresh) {
+  const open = find("#open .card");
+  const other = find("#open", fresh);
+  if (!open || !other || fresh.getElementById(open.id)) return;
+  if (!find("[data-call]", open) && !isHeld(open)) return;
+  const call = all(".call", open).map((it) => it.id.match(/perm_\w+$/)).find(Boolean);
+  const page = call && (await read(`/inbox/${call[0]}`));
+  if (!page || !page.getElementById(open.id)) {
+    // It cannot be read now: then it is left as it is.
+    other.remove();
+    return;
+  }
+  other.replaceWith(fresh.importNode(find("#open", page), true));
+  const current = find("#rows .row[aria-current]", page);
+  for (const row of all("#rows .row", fresh)) {
+    row.removeAttribute("aria-current");
+    if (current && row.getAttribute("href") === current.getAttribute("href")) row.setAttribute("aria-current", "true");
+  }
+}
+
 let asking = null;
 let again = false;
+let answered = 0;
 async function refresh() {
   if (asking) {
     again = true;
     return;
   }
   asking = (async () => {
-    const response = await fetch(location.href, { headers: { accept: "text/html" } });
-    if (response.redirected && new URL(response.url).pathname === "/signin") {
-      location.reload();
+    const before = answered;
+    const fresh = await read(location.href);
+    if (!fresh) return;
+    await keepCard(fresh);
+    // An answer has drawn the page since: this one is older.
+    if (before !== answered) {
+      again = true;
       return;
     }
-    if (!response.ok) return;
-    const fresh = parse(await response.text());
     const live = all("[data-live][id]").map((old) => [old, fresh.getElementById(old.id)]);
     take(live.filter(([, it]) => it), false);
   })();
@@ -203,26 +263,51 @@ function seal(waiting) {
 
 /* ---- The stream ---- */
 
+const PAUSE_MIN = 1000;
+const PAUSE_MAX = 30000; // Longer, and a page is stale for long after the server has come back.
 let stream = null;
 let polling = null;
+let reopening = null;
+let pause = PAUSE_MIN;
+
+function pulse(name, words) {
+  const dot = find("#pulse");
+  if (!dot) return;
+  dot.dataset.state = name;
+  dot.title = words;
+}
 
 function listen() {
   if (stream || !body.dataset.person) return;
+  clearTimeout(reopening);
   const watch = encodeURIComponent(body.dataset.watch || "");
   stream = new EventSource(`/ui/events?watch=${watch}`);
-  const pulse = find("#pulse");
-  const state = (name, words) => {
-    if (pulse) {
-      pulse.dataset.state = name;
-      pulse.title = words;
-    }
-  };
-  stream.addEventListener("open", () => state("on", body.dataset.live));
-  stream.addEventListener("error", () => state("lost", body.dataset.lost));
+  stream.addEventListener("open", () => {
+    pause = PAUSE_MIN;
+    pulse("on", body.dataset.live);
+  });
+  stream.addEventListener("error", lost);
   stream.addEventListener("stale", (event) => {
     count(Number(event.data));
     if (find("[data-live][id]")) refresh();
   });
+}
+
+// A browser opens a stream again that broke off, but never one that was refused.
+function lost() {
+  pulse("lost", body.dataset.lost);
+  if (!stream || stream.readyState !== EventSource.CLOSED) return;
+  stream = null;
+  reopening = setTimeout(listen, pause);
+  pause = Math.min(pause * 2, PAUSE_MAX);
+}
+
+function hangUp() {
+  clearTimeout(reopening);
+  if (!stream) return;
+  stream.close();
+  stream = null;
+  pulse("off", "");
 }
 
 // A browser has few connections to one host: tabs that nobody looks at give theirs back.
@@ -230,10 +315,7 @@ function visibility() {
   clearInterval(polling);
   if (document.hidden) {
     polling = setInterval(async () => {
-      if (stream) {
-        stream.close();
-        stream = null;
-      }
+      hangUp();
       try {
         const response = await fetch("/ui/badge");
         if (response.ok) count((await response.json()).waiting);
@@ -248,7 +330,12 @@ function visibility() {
 
 /* ---- Forms ---- */
 
+const underWay = new WeakSet();
+
 async function send(form, submitter) {
+  const hand = document.activeElement;
+  const call = form.closest("[data-call]");
+  const answers = call && byKeys && call.contains(hand);
   const data = new URLSearchParams(new FormData(form, submitter));
   const buttons = all("button", form).filter((it) => !it.disabled);
   buttons.forEach((it) => (it.disabled = true));
@@ -262,6 +349,7 @@ async function send(form, submitter) {
     const problem = find("[data-problem]", fresh);
     if (!response.ok || problem) {
       buttons.forEach((it) => (it.disabled = false));
+      giveBack(hand);
       alarm((problem || fresh.body).textContent.trim().replace(/\s+/g, " "));
       refresh();
       return;
@@ -270,26 +358,71 @@ async function send(form, submitter) {
     buttons.forEach((it) => (it.disabled = false));
     if (response.url && new URL(response.url).pathname !== location.pathname) {
       history.pushState(null, "", response.url);
+      here = place();
     }
+    answered += 1;
     const badge = find("#badge", fresh);
     if (badge) count(Number(badge.textContent));
     const from = find("#main", fresh);
     const live = all("[data-live][id]").map((old) => [old, fresh.getElementById(old.id)]);
     if (from) take(live.filter(([, it]) => it), true);
     all("details.act[open]").forEach((it) => it.contains(form) && (it.open = false));
+    giveBack(hand);
+    if (answers) handOn(call, form);
     const word = submitter && submitter.textContent.trim();
     say(word ? `${word} ✓` : document.title);
   } catch (error) {
     buttons.forEach((it) => (it.disabled = false));
+    giveBack(hand);
     alarm(body.dataset.lost);
   }
 }
 
-document.addEventListener("submit", (event) => {
+const isFree = () => !document.activeElement || document.activeElement === body;
+
+// A button that is off for a moment loses the focus.
+function giveBack(hand) {
+  if (hand && isFree() && document.contains(hand)) hand.focus({ preventScroll: true });
+}
+
+// Only who answers by keys is led on: under a pointer nothing moves, and a list is not held.
+let byKeys = false;
+document.addEventListener("keydown", () => (byKeys = true), true);
+document.addEventListener("pointerdown", () => (byKeys = false), true);
+
+// After an answer the focus goes on to what waits next, unless somebody has gone elsewhere.
+function handOn(call, form) {
+  const at = document.activeElement;
+  const away = !isFree() && (!call.contains(at) || (isTyping(at) && at.form !== form));
+  const to = !away && nextAfter(call);
+  // A field in what has just been closed has the focus only for a moment more.
+  if (!to || (to.contains(at) && at.checkVisibility())) return;
+  if (!to.matches("a, [tabindex]")) to.tabIndex = -1;
+  to.focus();
+  // The key that answered is perhaps still on its way.
+  if (to !== call) born.set(to, performance.now());
+}
+
+function nextAfter(call) {
+  if (call.matches("[data-call]") && document.contains(call)) return call;
+  const card = call.closest(".card");
+  const waiting = card ? all("[data-call]", card) : [];
+  const below = waiting.find((it) => call.compareDocumentPosition(it) & Node.DOCUMENT_POSITION_FOLLOWING);
+  return below || waiting[0] || find("#rows .row") || (card && find(".card-head", card));
+}
+
+// Invariant: a form that is under way is not sent again, however often it is asked for.
+document.addEventListener("submit", async (event) => {
   const form = event.target;
-  if (!form.matches("[data-send]")) return;
-  event.preventDefault();
-  send(form, event.submitter);
+  if (form.method !== "post") return;
+  const sends = form.matches("[data-send]");
+  if (sends || underWay.has(form)) event.preventDefault();
+  if (underWay.has(form)) return;
+  underWay.add(form);
+  if (sends) await send(form, event.submitter);
+  // The page that it leads to may never come: then it may be sent again.
+  else await new Promise((done) => setTimeout(done, 5000));
+  underWay.delete(form);
 });
 
 /* ---- Keys: only where the focus is, never while somebody types, never on arrival ---- */
@@ -303,14 +436,14 @@ document.addEventListener("keydown", (event) => {
   const target = event.target;
   if (!(target instanceof Element)) return;
   const done = plainKey(event, target) || chord(event, target) ||
-    (isLetter(event, target) && (inList(event, target) || inTrace(event, target) || onCall(event, target) || anywhere(event)));
+    (isLetter(event, target) && (going(event) || inList(event, target) || inTrace(event, target) || onCall(event, target) || anywhere(event)));
   if (done) event.preventDefault();
 });
 
 // Enter and Escape are nobody's shortcut: they do what they do everywhere.
 function plainKey(event, target) {
   if (event.key === "Enter" && !event.shiftKey && target.matches("textarea[data-enter]")) {
-    if (target.value.trim()) target.form.requestSubmit();
+    if (target.value.trim() && !event.repeat) target.form.requestSubmit();
     return true;
   }
   const opened = event.key === "Escape" && target.closest("details.act[open]");
@@ -417,7 +550,7 @@ function onCall(event, target) {
   const act = /^[a-zA-Z+]$/.test(event.key) && find(`[data-key="${event.key}"]`, call);
   if (!act) {
     const high = event.key === "a" && find("[data-key=A]", call);
-    if (high) say(body.dataset.high);
+    if (high) show(body.dataset.high);
     return Boolean(high);
   }
   if (isYoung(call)) return true;
@@ -442,10 +575,17 @@ function anywhere(event) {
     went = performance.now();
     return true;
   }
-  const room = /^[a-z]$/.test(event.key) && performance.now() - went < 1500 && find(`[data-go="${event.key}"]`);
+  return false;
+}
+
+// After `g` the next key says where to, and nothing else: not even if it leads nowhere.
+function going(event) {
+  if (event.key.length > 1 || event.key === "g") return false;
+  const pending = went > 0 && performance.now() - went < 1500;
   went = 0;
-  if (!room) return false;
-  location.assign(room.href);
+  if (!pending || event.key === " " || find("dialog[open]")) return false;
+  const room = /^[a-z]$/.test(event.key) && find(`[data-go="${event.key}"]`);
+  if (room) location.assign(room.href);
   return true;
 }
 
@@ -589,6 +729,40 @@ function dress(root) {
   }
 }
 
+// What is put in force is what was checked: once the text is another, it is checked again first.
+function compareDraft() {
+  const apply = find("button[name=act][value=apply]");
+  const field = find("form.draft textarea");
+  const kept = apply && field && apply.form.elements[field.name];
+  if (!kept) return;
+  const lines = (text) => text.replace(/\r\n?/g, "\n");
+  const stale = lines(kept.value) !== lines(field.value);
+  if (apply.disabled === stale) return;
+  const check = find("button[name=act][value=check]", field.form);
+  const words = apply.form.dataset.stale || check.textContent.trim();
+  apply.disabled = stale;
+  apply.title = stale ? words : "";
+  const line = find("#stale");
+  if (line) line.remove();
+  if (!stale) return;
+  apply.after(Object.assign(document.createElement("span"), { id: "stale", className: "soon", textContent: words }));
+  say(words);
+}
+
+// Where list and card lie below each other, who has chosen a card is led to it.
+function leadToCard() {
+  const narrow = matchMedia("(max-width: 60rem)").matches;
+  const [came] = performance.getEntriesByType("navigation");
+  const chosen = location.pathname.startsWith("/inbox/") && !location.hash && came && came.type === "navigate";
+  const card = narrow && chosen && find("#open .card");
+  if (card) card.scrollIntoView({ block: "start" });
+}
+
+// Another place within the page is not another page.
+const place = () => location.pathname + location.search;
+let here = place();
+window.addEventListener("popstate", () => place() !== here && location.reload());
+
 const badge = find("#badge");
 if (badge && !badge.hidden) seal(Number(badge.textContent));
 const button = find("#fresh");
@@ -600,9 +774,12 @@ document.addEventListener("focusout", () => setTimeout(() => {
 for (const list of all("[data-hold]")) {
   list.addEventListener("pointerleave", () => setTimeout(() => !isHeld(list) && letGo(), 200));
 }
-window.addEventListener("popstate", () => location.reload());
 document.addEventListener("visibilitychange", visibility);
 for (const call of all("[data-call]")) born.set(call, performance.now());
 for (const log of all("[data-log]")) log.scrollTop = log.scrollHeight;
 dress(document);
+document.addEventListener("input", compareDraft);
+// A browser that goes back brings what was typed, too.
+window.addEventListener("pageshow", compareDraft);
+leadToCard();
 visibility();

@@ -42,6 +42,8 @@ mod extending;
 mod far;
 #[path = "api/forking.rs"]
 mod forking;
+#[path = "api/hands.rs"]
+mod hands;
 #[path = "api/harness.rs"]
 mod harness;
 #[path = "api/house.rs"]

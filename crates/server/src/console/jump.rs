@@ -2,7 +2,8 @@
 //! its own page would not show.
 
 use askama::Template;
-use axum::extract::{Query, State};
+use axum::Json;
+use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use chancery_domain::id::{PermissionId, RunId};
 use chancery_store::permission::PermissionFilter;
@@ -10,11 +11,12 @@ use chancery_store::read::RunFilter;
 use serde::Deserialize;
 
 use super::html::line;
-use super::page::{Frame, Room, draw, escaped};
+use super::page::{Frame, Room, draw, escaped, segment};
 use super::runs::{goal, state};
 use super::visitor::Visitor;
 use crate::error::Result;
 use crate::router::App;
+use crate::routes::{audit, contracts, mail};
 
 /// The newest runs and questions are looked through; older ones are found on their pages.
 const NEWEST: u32 = 200;
@@ -53,6 +55,7 @@ pub async fn show(
     let frame = Frame::of(&visitor, Room::Nowhere, visitor.words().jump);
     let mut found = pages(&frame, &q);
     if !q.is_empty() {
+        found.extend(named(&app, &visitor, &q).await);
         found.extend(asked(&app, &visitor, &q).await?);
         found.extend(agents(&app, &visitor, &q));
         found.extend(runs(&app, &visitor, &q).await?);
@@ -102,6 +105,33 @@ fn agents(app: &App, visitor: &Visitor, q: &str) -> Vec<Found> {
         more: line(role),
     };
     found.map(|(id, it)| agent(id.as_str(), it.role.as_str())).collect()
+}
+
+/// What has this very id, if its own page would show it.
+async fn named(app: &App, visitor: &Visitor, q: &str) -> Option<Found> {
+    let w = visitor.words();
+    let found = |page: &str, name: &str, kind| Found {
+        href: format!("/{page}/{}", segment(q)),
+        name: line(name),
+        kind,
+        more: line(q),
+    };
+    let (state, caller, id) = (State(app.clone()), visitor.caller.clone(), Path(q.to_owned()));
+    match q.split_once(['-', '_'])?.0 {
+        "MAIL" => {
+            let Json(it) = mail::show(state, caller, id).await.ok()?;
+            Some(found("mail", &it.subject, w.mail))
+        }
+        "CTR" => {
+            let Json(it) = contracts::show(state, caller, id).await.ok()?;
+            Some(found("contracts", &it.contract.title, w.contract))
+        }
+        "aud" => {
+            let Json(it) = audit::show(state, caller, id).await.ok()?;
+            Some(found("audit", &it.kind, w.audit))
+        }
+        _ => None,
+    }
 }
 
 async fn asked(app: &App, visitor: &Visitor, q: &str) -> Result<Vec<Found>> {

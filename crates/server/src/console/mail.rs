@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use chancery_api::mail::{Contract, ContractStory, Mail, MailRejection, NewMail, Transition};
+use chancery_domain::contract::{self, steps};
 use chancery_domain::mail::BOARD;
 use serde::Deserialize;
 use serde_json::Map;
@@ -66,7 +67,9 @@ pub async fn list(
     let no = || Params(mail::BoxParams::default());
     let Json(inbox) = mail::inbox(State(app.clone()), caller(), at(), no()).await?;
     let Json(sent) = mail::sent(State(app.clone()), caller(), at(), no()).await?;
-    let none = Params(mail::RejectionParams::default());
+    // The board is told of everybody's.
+    let of = Some(chosen.clone()).filter(|it| it != BOARD);
+    let none = Params(mail::RejectionParams::of(of));
     let Json(rejections) = mail::rejections(State(app.clone()), caller(), none).await?;
     let none = Params(contracts::ListParams::default());
     let Json(listed) = contracts::list(State(app.clone()), caller(), none).await?;
@@ -92,6 +95,11 @@ pub async fn list(
         boxes,
         chosen,
     })
+}
+
+/// They are listed beside the mail.
+pub async fn all_contracts() -> Redirect {
+    Redirect::to("/mail?show=contracts")
 }
 
 #[derive(Template)]
@@ -152,10 +160,11 @@ struct ContractPage {
     /// The states in their usual order, and whether each was come to.
     states: Vec<(&'static str, bool, bool)>,
     terms: Vec<(&'static str, String)>,
-    over: bool,
+    /// What it can become.
+    steps: Vec<String>,
 }
 
-pub async fn contract(
+pub async fn show_contract(
     State(app): State<App>,
     visitor: Visitor,
     Path(id): Path<String>,
@@ -189,9 +198,11 @@ pub async fn contract(
         (w.deadline, it.deadline.clone().unwrap_or_default()),
     ];
     let terms = terms.into_iter().filter(|it| !it.1.is_empty()).collect();
-    let over = matches!(state, "passed" | "cancelled");
+    let steps =
+        contract::State::parse(state).map(|it| steps(it, story.contract.failures)).into_iter();
+    let steps = steps.flatten().map(|it| it.to_string()).collect();
     let frame = Frame::of(&visitor, Room::Mail, w.contract);
-    draw(&ContractPage { frame, states, terms, over, story })
+    draw(&ContractPage { frame, states, terms, steps, story })
 }
 
 #[derive(Debug, Deserialize)]

@@ -129,6 +129,7 @@ words! {
     welcome_org: "An organisation", "组织";
     welcome_org_note: "A small team asks before it writes anything down; the company has nine roles and a chain of command. Either can be changed at any time.", "小团队在写入任何内容之前都会询问；公司有九个角色和指挥链。两者都可随时更改。";
     starter_small_team: "A small team", "小团队";
+    draft_stale: "The text has changed since it was checked: check it again.", "文本在检查之后已改动：请重新检查。";
     starter_replace: "Take the place of the organisation in force. The version before is kept: `chancery org revert` brings it back.", "替换现行组织。之前的版本会保留：可用 `chancery org revert` 恢复。";
     starter_untold: "tick that the organisation in force is to be replaced", "请勾选以确认替换现行组织";
     starter_company: "The built-in company", "内置公司";

@@ -180,6 +180,12 @@ pub struct RejectionParams {
     cursor: Option<String>,
 }
 
+impl RejectionParams {
+    pub fn of(agent: Option<String>) -> RejectionParams {
+        RejectionParams { agent, ..RejectionParams::default() }
+    }
+}
+
 /// What was not delivered, the newest first. An agent sees its own.
 #[utoipa::path(get, path = "/api/mail/rejections", params(RejectionParams),
     responses((status = 200, body = Page<MailRejection>), Problems))]

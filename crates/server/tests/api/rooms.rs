@@ -21,6 +21,7 @@ on_both! {
     an_expired_question_can_be_asked_again_and_nothing_is_approved_by_that;
     only_what_is_alike_and_of_no_high_risk_is_answered_together;
     jumping_finds_what_its_own_page_would_show_and_no_more;
+    what_has_an_id_is_jumped_to_by_it;
     a_run_is_exported_with_all_beneath_it;
     a_reader_of_chinese_reads_why_in_chinese_and_the_record_stays_english;
     a_model_is_tried_before_the_first_talk;
@@ -338,6 +339,20 @@ async fn jumping_finds_what_its_own_page_would_show_and_no_more(on: On) {
     }
     let odd = browser.get("/jump?q=%3Cscript%3E%00%E2%80%AE").await;
     assert!(odd.status == 200 && !odd.text.contains("<script>"), "{odd:?}");
+    house.close().await;
+}
+
+async fn what_has_an_id_is_jumped_to_by_it(on: On) {
+    let house = House::open(on).await;
+    let (lin, mei) =
+        (Browser::of(&house.server, "lin").await, Browser::of(&house.server, "mei").await);
+    let (run, _) = house.lin().await.asking("pa", json!([[["pay", {"to": "a"}]]])).await;
+    let audit = house.server.operator().get(&format!("/api/audit?run={run}")).await.json();
+    let id = audit["items"][0]["id"].as_str().unwrap();
+    let (path, href) = (format!("/jump?q={id}"), format!("/audit/{id}"));
+    assert!(lin.get(&path).await.text.contains(&href), "{id}");
+    assert!(!mei.get(&path).await.text.contains(&href), "it is not hers");
+    assert_eq!(lin.get("/contracts").await.header("location"), "/mail?show=contracts");
     house.close().await;
 }
 
