@@ -170,6 +170,11 @@ impl Org {
         self.agent(agent).filter(|it| it.active).and_then(|it| self.roles.get(&it.role))
     }
 
+    /// The agent that people talk with as theirs.
+    pub fn personal_agent(&self) -> Option<&AgentId> {
+        self.agents().find(|(_, it)| it.personal && it.active).map(|(id, _)| id)
+    }
+
     pub fn agent(&self, id: &AgentId) -> Option<&Agent> {
         self.agents.get(id)
     }

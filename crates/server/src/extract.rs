@@ -101,8 +101,8 @@ pub fn check_person(name: &str, given: &str) -> Result<()> {
         || given.starts_with("service:");
     if no_person || given.chars().any(is_hidden) {
         let detail = format!(
-            "`{name}` is read as a person's: it is not `system` or `board`, does not begin with `agent:` or \
-             `service:`, and has no characters that are not drawn"
+            "`{name}` is read as a person's: it is not `system` or `board`, does not begin with \
+             `agent:` or `service:`, and has no characters that are not drawn"
         );
         return Err(bad_request(detail));
     }

@@ -72,8 +72,8 @@ pub async fn list(
     } else {
         // Whoever asks as their agent would is answered as the agent: with its own memories, too.
         let authority = app.authority.get();
-        let own = authority.org().agents().find(|(_, it)| it.personal && it.active);
-        let agent = own.filter(|_| asked.mode == "personal").map(|(id, _)| id.to_string());
+        let own = authority.org().personal_agent().filter(|_| asked.mode == "personal");
+        let agent = own.map(ToString::to_string);
         let params = memories::SearchParams::of(&asked.q, &asked.mode, &asked.kind, agent);
         let Json(page) = memories::search(State(app), caller, Params(params)).await?;
         let found = page.items.iter().map(|it| {

@@ -181,7 +181,7 @@ words! {
     all_decided: "All decided", "全部已决定";
     nothing_runs: "Nothing in this batch runs until every call is decided.", "在所有调用都有决定之前，本批次不会执行任何调用。";
     batch_goes_on: "Every call is decided: the batch goes on.", "所有调用均已决定：批次继续执行。";
-    batch_expired: "Nobody answered in time: what was asked about did not run, and the agent was told.", "无人及时答复：所询问的调用没有执行，智能体已得知。";
+    batch_expired: "What nobody answered in time did not run, and the agent was told.", "无人及时答复的调用没有执行，智能体已得知。";
     allowed_waits: "allowed by the rules; runs with the batch", "规则允许；随批次执行";
     refused_by_policy: "refused by the rules; the agent is told why", "规则拒绝；智能体会得知原因";
     risk_high: "HIGH", "高";

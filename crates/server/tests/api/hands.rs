@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::console::Browser;
 use crate::harness::Caller;
 use crate::house::{House, On};
+use crate::keys::at_home;
 use crate::tab::{ENTER, Tab};
 
 const PULSE: &str = "return document.querySelector('#pulse')?.dataset.state === 'on'";
@@ -24,15 +25,6 @@ const SLOWLY: &str = "const real = window.fetch;
         }
         return real(address, options);
     }";
-
-async fn at_home() -> (House, Caller, Tab) {
-    let house = House::open(On::Sqlite).await;
-    house.change("", "tools: {note: require_approval}\n").await;
-    let lin = house.lin().await;
-    let tab = Tab::open(&house.server).await;
-    tab.be(&Browser::of(&house.server, "lin").await).await;
-    (house, lin, tab)
-}
 
 /// The inbox, with the focus on the first call, once it takes answers.
 async fn on_a_call(tab: &Tab) {

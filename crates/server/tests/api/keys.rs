@@ -8,7 +8,8 @@ use crate::harness::Caller;
 use crate::house::{House, On};
 use crate::tab::{CONTROL, ENTER, ESCAPE, RIGHT, SHIFT, SOON, Tab};
 
-async fn at_home() -> (House, Caller, Tab) {
+/// At the console as lin, where a note is asked about.
+pub async fn at_home() -> (House, Caller, Tab) {
     let house = House::open(On::Sqlite).await;
     house.change("", "tools: {note: require_approval}\n").await;
     let lin = house.lin().await;

@@ -5,7 +5,6 @@ use axum::extract::{Path, State};
 use chancery_api::openai::{Model, ModelList};
 use chancery_api::run::CreateRun;
 use chancery_domain::id::{AgentId, UserId};
-use chancery_domain::org::Org;
 
 use crate::access::Caller;
 use crate::error::{ApiError, Result};
@@ -62,7 +61,8 @@ pub fn addressee(app: &App, caller: &Caller, model: &str) -> Result<Addressee> {
     let name = Some(name.to_owned());
     let run = match kind {
         "pa" => {
-            let agent = personal(app.authority.get().org()).ok_or_else(missing)?;
+            let authority = app.authority.get();
+            let agent = authority.org().personal_agent().ok_or_else(missing)?.to_string();
             CreateRun { agent: Some(agent), user: name, ..CreateRun::default() }
         }
         "agent" => CreateRun { agent: name, ..CreateRun::default() },
@@ -71,10 +71,4 @@ pub fn addressee(app: &App, caller: &Caller, model: &str) -> Result<Addressee> {
     };
     let (user, agent) = runs::addressed(app, caller, &run).map_err(|_| missing())?;
     Ok(Addressee { model: model.to_owned(), run, user, agent })
-}
-
-/// The agent that people talk with as theirs.
-fn personal(org: &Org) -> Option<String> {
-    let mut agents = org.agents().filter(|(_, agent)| agent.personal && agent.active);
-    agents.next().map(|(id, _)| id.0.clone())
 }
