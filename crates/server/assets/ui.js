@@ -37,6 +37,7 @@ function morph(old, fresh) {
   let at = old.firstChild;
   for (const next of [...fresh.childNodes]) {
     const id = next.id;
+    while (isTold(at) && at.id !== id) at = at.nextSibling;
     let match = null;
     if (id) {
       // What has become another kind of thing is drawn anew.
@@ -60,9 +61,12 @@ function morph(old, fresh) {
   while (at) {
     const gone = at;
     at = at.nextSibling;
-    gone.remove();
+    if (!isTold(gone)) gone.remove();
   }
 }
+
+// What the system answered stands on this page alone: a fresh one does not have it.
+const isTold = (node) => node instanceof HTMLElement && node.hasAttribute("data-told");
 
 // What is moved loses the focus: what stands before it is moved in its place.
 function passOver(at, match) {
@@ -135,6 +139,7 @@ function take(pairs, force) {
   for (const log of logs) log.scrollTop = log.scrollHeight;
   if (following) follow(true);
   alike();
+  list();
   dress(document);
 }
 
@@ -356,6 +361,10 @@ async function send(form, submitter) {
     }
     form.reset();
     buttons.forEach((it) => (it.disabled = false));
+    if (fresh.documentElement.lang !== document.documentElement.lang) {
+      location.assign(response.url);
+      return;
+    }
     if (response.url && new URL(response.url).pathname !== location.pathname) {
       history.pushState(null, "", response.url);
       here = place();
@@ -435,7 +444,7 @@ document.addEventListener("keydown", (event) => {
   if (event.isComposing || event.keyCode === 229 || event.defaultPrevented) return;
   const target = event.target;
   if (!(target instanceof Element)) return;
-  const done = plainKey(event, target) || chord(event, target) ||
+  const done = inCommands(event, target) || plainKey(event, target) || chord(event, target) ||
     (isLetter(event, target) && (going(event) || inList(event, target) || inTrace(event, target) || onCall(event, target) || anywhere(event)));
   if (done) event.preventDefault();
 });
@@ -588,6 +597,82 @@ function going(event) {
   if (room) location.assign(room.href);
   return true;
 }
+
+/* ---- The commands of a talk, listed while one is typed: the focus stays in the field ---- */
+
+let picked = null; // the id of what the arrow keys have come to
+let dismissed = null; // what was typed when the list was sent away
+
+function offered(field) {
+  const typed = field.value;
+  const is = /^\/(?!\/)/.test(typed) && !typed.includes("\n") && typed !== dismissed;
+  if (!is || document.activeElement !== field) return [];
+  return all("#commands [role=option]").filter(({ dataset: { text } }) => text.startsWith(typed) || typed.startsWith(text));
+}
+
+function list() {
+  const [field, box] = [find("textarea[data-commands]"), find("#commands")];
+  if (!field || !box) return;
+  const offers = offered(field);
+  if (!offers.some((it) => it.id === picked)) picked = null;
+  for (const it of all("[role=option]", box)) {
+    it.hidden = !offers.includes(it);
+    it.setAttribute("aria-selected", String(it.id === picked));
+  }
+  if (box.hidden && offers.length) say(box.dataset.hint);
+  box.hidden = offers.length === 0;
+  if (offers.length) field.setAttribute("aria-controls", box.id);
+  else field.removeAttribute("aria-controls");
+  if (picked) field.setAttribute("aria-activedescendant", picked);
+  else field.removeAttribute("aria-activedescendant");
+}
+
+function pick(option) {
+  const field = find("textarea[data-commands]");
+  field.value = option.dataset.text;
+  picked = null;
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+function inCommands(event, target) {
+  if (!target.matches("textarea[data-commands]") || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return false;
+  const offers = offered(target);
+  if (!offers.length) return false;
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const at = offers.findIndex((it) => it.id === picked);
+  if (step) {
+    const to = at < 0 ? (step > 0 ? 0 : offers.length - 1) : (at + step + offers.length) % offers.length;
+    picked = offers[to].id;
+    list();
+    offers[to].scrollIntoView({ block: "nearest" });
+    return true;
+  }
+  if (event.key === "Escape") {
+    dismissed = target.value;
+    list();
+    return true;
+  }
+  if (at < 0 || (event.key !== "Enter" && event.key !== "Tab")) return false;
+  pick(offers[at]);
+  return true;
+}
+
+document.addEventListener("input", (event) => {
+  if (event.isComposing || !event.target.matches("textarea[data-commands]")) return;
+  dismissed = null;
+  list();
+});
+document.addEventListener("compositionend", list);
+document.addEventListener("focusin", list);
+document.addEventListener("focusout", () => setTimeout(list, 0));
+// A press on the list leaves the focus where it is.
+document.addEventListener("mousedown", (event) => {
+  if (event.target instanceof Element && event.target.closest("#commands")) event.preventDefault();
+});
+document.addEventListener("click", (event) => {
+  const option = event.target instanceof Element && event.target.closest("#commands [role=option]");
+  if (option) pick(option);
+});
 
 /* ---- What lies over a page for a moment: it is asked for, never sent ---- */
 

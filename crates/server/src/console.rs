@@ -21,6 +21,7 @@ mod memory;
 mod oidc;
 mod organisation;
 mod page;
+mod refusal;
 mod rules;
 mod ruling;
 mod runs;
@@ -49,6 +50,7 @@ use visitor::Visitor;
 
 #[cfg(feature = "fuzz")]
 pub use html::{line, markdown, shown};
+pub use look::Language;
 pub use oidc::Oidc;
 pub use page::{Drawn, absent};
 pub use settings::About;

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use chancery_domain::id::{MemoryId, PermissionId, RunId};
 
+use crate::commands::{self, Command, Line};
 use crate::console;
 use crate::extract::asked_id;
 use crate::organisation::files::NAMES;
 use crate::organisation::reload::load_texts;
 use crate::routes::audit::parse_anchor;
-use crate::routes::openai::commands;
 
 /// One of the organisation's files; the first byte says which.
 pub fn organisation(data: &[u8]) {
@@ -95,7 +95,7 @@ pub fn cursor(data: &[u8]) {
 /// What a person types in a chat: nothing but the exact form decides.
 pub fn command(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    if let Some(Ok(commands::Command::Approve(id))) = commands::read(text) {
+    if let Line::Command(Command::Approve(id)) = commands::read(text) {
         let line = text.lines().next().unwrap_or_default().trim_end();
         assert_eq!(line, format!("/approve {id}"));
         assert!(id.to_string().parse::<PermissionId>().is_ok());

@@ -6,6 +6,7 @@
 
 pub mod access;
 mod answer;
+mod commands;
 pub mod config;
 mod console;
 mod document;
@@ -17,6 +18,7 @@ mod mcp;
 mod metrics;
 pub mod organisation;
 mod paging;
+mod pause;
 pub mod router;
 mod routes;
 mod serve;

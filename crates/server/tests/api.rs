@@ -102,6 +102,8 @@ mod stream;
 mod tab;
 #[path = "api/taken_back.rs"]
 mod taken_back;
+#[path = "api/talking.rs"]
+mod talking;
 #[path = "api/traces.rs"]
 mod traces;
 #[path = "api/turnstile.rs"]

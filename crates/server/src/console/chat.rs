@@ -1,7 +1,9 @@
 //! Talk: threads with agents, what they said, what they ask, and the groups that they called.
 //! A thread is the runs of one session; speaking is a new run, or a word into the one under way.
 
+mod members;
 mod thread;
+mod told;
 
 use askama::Template;
 use axum::Json;
@@ -12,21 +14,27 @@ use chancery_api::run::{CreateRun, Speak};
 use chancery_domain::id::{SessionKey, UserId};
 use chancery_domain::org::Org;
 use chancery_runtime::clock;
+use chancery_store::permission::PermissionRow;
 use chancery_store::read::{RunFilter, RunRow};
 use serde::Deserialize;
 
 use super::form::Signed;
 use super::html::line;
+use super::look;
 use super::page::{Frame, Room, draw, segment};
 use super::runs::{goal, state};
 use super::visitor::Visitor;
 use super::words::{Words, fill, span};
+use crate::commands::{self, Command, Line};
 use crate::error::{ApiError, Result};
 use crate::extract::Body;
+use crate::pause;
 use crate::router::App;
 use crate::routes::{runs, steer};
 
+pub use members::Standing;
 use thread::Said;
+use told::{Choice, Reply, Told};
 
 const THREADS: u32 = 60;
 /// The runs of a thread that are shown: the newest.
@@ -44,6 +52,8 @@ struct ChatPage {
     /// Who is chosen to be talked to.
     to: String,
     open: Option<Open>,
+    /// What the system answers to a command.
+    told: Option<Told>,
 }
 
 /// What one may say with a press, where a model has lines for it.
@@ -79,6 +89,19 @@ struct Open {
     /// It is driven, or will be: nobody is waited for.
     works: bool,
     run: String,
+    /// What waits for a decision, in any of its runs.
+    waiting: Vec<Waiting>,
+    choices: Vec<Choice>,
+}
+
+/// A question that is open, in one line.
+#[derive(Debug)]
+struct Waiting {
+    id: String,
+    href: String,
+    tool: String,
+    agent: String,
+    risk: &'static str,
 }
 
 #[derive(Debug, Deserialize)]
@@ -127,6 +150,7 @@ async fn page(app: &App, visitor: &Visitor, key: Option<String>) -> Result<ChatP
         suggestions: suggestions(app, visitor),
         to: String::new(),
         open,
+        told: None,
     })
 }
 
@@ -190,7 +214,13 @@ async fn opened(app: &App, visitor: &Visitor, user: &UserId, key: String) -> Res
         thread::of(app, visitor, run, &mut said).await?;
     }
     let who = last.group.as_ref().map_or(last.agent.as_str(), |it| it.as_str());
+    let asked: Vec<PermissionRow> = match pause::of(app, &last).await? {
+        Some(pause) => pause.open().cloned().collect(),
+        None => Vec::new(),
+    };
     Ok(Open {
+        waiting: asked.iter().map(|it| waiting(it, &said)).collect(),
+        choices: told::choices(&asked, visitor.words()),
         href: format!("/chat/{}", segment(&key)),
         who: line(who),
         busy: last.ended_at.is_none(),
@@ -198,6 +228,30 @@ async fn opened(app: &App, visitor: &Visitor, user: &UserId, key: String) -> Res
         run: last.id.to_string(),
         key,
         said,
+    })
+}
+
+fn waiting(row: &PermissionRow, said: &[Said]) -> Waiting {
+    let card = row.message.to_string();
+    Waiting {
+        id: row.id.to_string(),
+        // What lies too deep to be drawn here has a page of its own.
+        href: if has_card(said, &card) {
+            format!("#card-{card}")
+        } else {
+            format!("/inbox/{}", row.id)
+        },
+        tool: line(&row.call.tool),
+        agent: line(row.agent.as_str()),
+        risk: row.request.risk.map_or("none", |it| it.as_str()),
+    }
+}
+
+fn has_card(said: &[Said], message: &str) -> bool {
+    said.iter().any(|it| match it {
+        Said::Asked { card } => card.message == message,
+        Said::Group { room } => has_card(&room.said, message),
+        _ => false,
     })
 }
 
@@ -213,15 +267,22 @@ pub struct Begin {
 
 pub async fn begin(
     State(app): State<App>,
+    headers: HeaderMap,
     Signed { visitor, form }: Signed<Begin>,
 ) -> Result<Response> {
+    let read = commands::read(&form.text);
+    let Line::Said(input) = read else {
+        let whom = form.to.strip_prefix("agent:").unwrap_or_default().to_owned();
+        let page = ChatPage { to: whom, ..page(&app, &visitor, None).await? };
+        return replied(&app, &visitor, &headers, page, &form.text, read).await;
+    };
     let key = format!("talk-{}", &clock::new_secret()[..12]);
     let (kind, name) = form.to.split_once(':').unwrap_or(("agent", &form.to));
     let name = Some(name.to_owned());
     let new = CreateRun {
         agent: name.clone().filter(|_| kind != "group"),
         group: name.filter(|_| kind == "group"),
-        input: form.text,
+        input: input.to_owned(),
         project: Some(form.project).filter(|it| !it.is_empty()),
         session_key: Some(key.clone()),
         ..CreateRun::default()
@@ -239,11 +300,69 @@ pub struct Say {
 pub async fn say(
     State(app): State<App>,
     Path(key): Path<String>,
+    headers: HeaderMap,
     Signed { visitor, form }: Signed<Say>,
 ) -> Result<Response> {
+    let read = commands::read(&form.text);
+    let Line::Said(text) = read else {
+        return replied_in(&app, &visitor, &headers, key, &form.text, read).await;
+    };
     let back = format!("/chat/{}", segment(&key));
-    speak(&app, &visitor, key, form.text).await?;
+    speak(&app, &visitor, key, text.to_owned()).await?;
     Ok(Redirect::to(&back).into_response())
+}
+
+/// Answers a command in a thread. The page is drawn once it is obeyed, and shows what came of it.
+async fn replied_in(
+    app: &App,
+    visitor: &Visitor,
+    headers: &HeaderMap,
+    key: String,
+    typed: &str,
+    read: Line<'_>,
+) -> Result<Response> {
+    let back = format!("/chat/{}", segment(&key));
+    if let Line::Command(Command::Lang(language)) = read {
+        return spoken_in(app, headers, &back, language);
+    }
+    let user = visitor.caller.acts_for(None)?;
+    let last = newest(app, &user, &key, 1).await?.into_iter().next();
+    match told::reply(app, visitor, last.as_ref(), typed, read).await? {
+        Reply::Shown => Ok(Redirect::to(&back).into_response()),
+        Reply::Told(told) => {
+            let page = page(app, visitor, Some(key)).await?;
+            draw(&ChatPage { told: Some(told), ..page })
+        }
+    }
+}
+
+/// The same where no thread has begun.
+async fn replied(
+    app: &App,
+    visitor: &Visitor,
+    headers: &HeaderMap,
+    page: ChatPage,
+    typed: &str,
+    read: Line<'_>,
+) -> Result<Response> {
+    if let Line::Command(Command::Lang(language)) = read {
+        return spoken_in(app, headers, "/chat", language);
+    }
+    match told::reply(app, visitor, None, typed, read).await? {
+        Reply::Shown => Ok(Redirect::to("/chat").into_response()),
+        Reply::Told(told) => draw(&ChatPage { told: Some(told), ..page }),
+    }
+}
+
+fn spoken_in(
+    app: &App,
+    headers: &HeaderMap,
+    back: &str,
+    language: look::Language,
+) -> Result<Response> {
+    let mut response = Redirect::to(back).into_response();
+    look::speak(app, headers, &mut response, language)?;
+    Ok(response)
 }
 
 /// Says something in a thread: into the run under way, else as a new one with the same agent.

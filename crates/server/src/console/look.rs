@@ -73,6 +73,10 @@ impl Look {
 }
 
 impl Language {
+    pub fn coded(code: &str) -> Option<Language> {
+        [Language::English, Language::Chinese].into_iter().find(|it| it.code() == code)
+    }
+
     pub fn code(self) -> &'static str {
         match self {
             Language::English => "en",
@@ -137,14 +141,34 @@ pub async fn change(
     let keys = one_of(wanted.keys, &["on", "off"]).map(|it| (KEYS, it));
     let back = form::own_path(wanted.back.as_deref().unwrap_or("/"));
     let mut response = Redirect::to(back).into_response();
-    let secure = if app.is_tls() || page::is_https(&headers) { "; Secure" } else { "" };
     for (name, value) in language.into_iter().chain(theme).chain(keys) {
-        let text = format!(
-            "{name}={value}; Path=/; Max-Age={KEPT_SECONDS}; HttpOnly; SameSite=Strict{secure}"
-        );
-        page::set_cookie(&mut response, &text)?;
+        keep(&app, &headers, &mut response, name, &value)?;
     }
     Ok(response)
+}
+
+/// Goes on in another language.
+pub fn speak(
+    app: &App,
+    headers: &HeaderMap,
+    response: &mut Response,
+    language: Language,
+) -> Result<(), ApiError> {
+    keep(app, headers, response, LANGUAGE, language.code())
+}
+
+fn keep(
+    app: &App,
+    headers: &HeaderMap,
+    response: &mut Response,
+    name: &str,
+    value: &str,
+) -> Result<(), ApiError> {
+    let secure = if app.is_tls() || page::is_https(headers) { "; Secure" } else { "" };
+    let text = format!(
+        "{name}={value}; Path=/; Max-Age={KEPT_SECONDS}; HttpOnly; SameSite=Strict{secure}"
+    );
+    page::set_cookie(response, &text)
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@
 
 use jiff::Timestamp;
 
+use super::chat::Standing;
+
 macro_rules! words {
     ($($name:ident: $en:literal, $zh:literal;)*) => {
         /// The words in one language.
@@ -350,10 +352,51 @@ words! {
     told: "Told the agent", "告知智能体";
     in_the_audit: "In the audit", "查看审计";
     composer: "Say something", "说点什么";
-    composer_keys: "Enter sends · Shift+Enter for a new line", "Enter 发送 · Shift+Enter 换行";
+    composer_keys: "Enter sends · Shift+Enter for a new line · / lists commands", "Enter 发送 · Shift+Enter 换行 · / 显示命令";
     composer_busy: "your words go into the run under way", "你的话会进入正在进行的运行";
     busy: "at work …", "处理中……";
     memory_in_use: "Memory in use", "使用的记忆";
+    system: "the system", "系统";
+    dock_one: "1 permission waiting:", "1 项许可等待决定：";
+    dock_many: "{n} permissions waiting:", "{n} 项许可等待决定：";
+    member_spoken: "has spoken", "已发言";
+    member_floor: "has the floor", "正在发言";
+    member_silent: "not yet", "尚未发言";
+
+    // Commands in a talk.
+    commands: "Commands", "命令";
+    commands_hint: "Commands: the arrow keys choose one", "命令：用方向键选择";
+    command_approve: "approves a call of low or medium risk", "批准低、中风险的调用";
+    command_deny: "denies it; the agent reads the reason", "拒绝调用；智能体会读到理由";
+    command_why: "says why it is asked", "说明为何询问";
+    command_status: "says how this thread stands", "说明此对话的进展";
+    command_room: "speaks to the group that works for this thread", "对正在为此对话工作的小组说话";
+    command_pause: "lets it rest before its next step", "在下一步之前暂停";
+    command_wrapup: "lets it come to an end with what it has", "以现有结果收尾";
+    command_forget: "forgets a memory for good", "永久遗忘一条记忆";
+    command_lang: "changes the language of this console", "切换控制台语言";
+    command_help: "lists the commands", "列出命令";
+    command_approves: "approves {tool}", "批准 {tool}";
+    command_denies: "denies {tool}, with a reason", "拒绝 {tool} 并说明理由";
+    command_slash: "A message that begins with // is said with one slash.", "以 // 开头的消息会保留一个斜杠发送。";
+    command_unknown: "There is no such command, and nothing was sent to the agent. There are these:", "没有这个命令，也没有向智能体发送任何内容。可用的命令：";
+    command_malformed: "Nothing was done. It is written exactly like this:", "未执行任何操作。正确写法：";
+    command_refused: "Nothing was done:", "未执行任何操作：";
+    command_approved: "Approved: {tool}", "已批准：{tool}";
+    command_denied: "Denied: {tool}", "已拒绝：{tool}";
+    command_no_person: "Only a person decides here.", "这里只有人可以决定。";
+    command_not_here: "Not decided in a talk: {why}.", "不能在对话中决定：{why}。";
+    command_decide_there: "Decide it on its card", "到卡片上决定";
+    not_here_human: "a person must look at it", "必须由人查看";
+    not_here_high: "its risk is high", "风险高";
+    not_here_unknown: "its risk is not known", "风险未知";
+    not_here_long: "its arguments are too long to be shown here", "参数过长，无法在此完整显示";
+    command_pauses: "{who} rests before its next step, until somebody lets it go on.", "{who} 将在下一步之前暂停，直到有人让它继续。";
+    command_wraps_up: "{who} comes to an end with what it has.", "{who} 将以现有结果收尾。";
+    command_forgot: "Forgotten: {id}", "已遗忘：{id}";
+    command_nobody: "Nothing was done: nobody works for this thread.", "未执行任何操作：没有谁在为此对话工作。";
+    command_no_question: "Nothing waits for an answer in this thread.", "此对话中没有等待答复的问题。";
+    command_no_run: "Nothing has been said in this thread yet.", "此对话尚未开始。";
 
     // The audit.
     verify: "Check the chain", "校验链条";
@@ -619,6 +662,16 @@ impl Words {
             "ask" => self.sign_ask,
             "human" => self.sign_human,
             _ => self.sign_no,
+        }
+    }
+
+    /// Of a member of a room.
+    pub fn standing_word(&self, standing: Standing) -> &'static str {
+        match standing {
+            Standing::Spoken => self.member_spoken,
+            Standing::Floor => self.member_floor,
+            Standing::Waits => self.waits_person,
+            Standing::Silent => self.member_silent,
         }
     }
 

@@ -5,10 +5,8 @@
 //! of what its clients send is read by nobody here. `docs/openai.md` says what differs.
 
 mod chat;
-pub(crate) mod commands;
 mod follow;
 mod models;
-mod pause;
 mod plain;
 mod responses;
 mod telling;

@@ -10,6 +10,7 @@ use chancery_store::read::RunRow;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::members::{Standing, standings};
 use crate::console::card::{self, Card, Why, whys};
 use crate::console::html::{line, markdown, shown};
 use crate::console::ruling::sentence;
@@ -51,7 +52,8 @@ pub enum Said {
     },
     Recalled {
         id: String,
-        memories: Vec<String>,
+        /// Each with its id.
+        memories: Vec<(String, String)>,
     },
     Asked {
         card: Box<Card>,
@@ -88,9 +90,17 @@ pub struct Room {
     pub status: String,
     pub state: String,
     pub said: Vec<Said>,
-    pub members: Vec<String>,
+    pub members: Vec<Seated>,
     pub ended: bool,
     pub paused: bool,
+}
+
+/// A member of a room, and how it stands.
+#[derive(Debug)]
+pub struct Seated {
+    pub name: String,
+    pub standing: Standing,
+    pub word: &'static str,
 }
 
 /// Deeper groups are looked at in their traces.
@@ -110,20 +120,27 @@ pub async fn of(app: &App, visitor: &Visitor, run: &RunRow, said: &mut Vec<Said>
 async fn room(app: &App, visitor: &Visitor, run: &RunRow, depth: usize) -> Result<Said> {
     let mut said = Vec::new();
     Box::pin(within(app, visitor, run, &mut said, depth)).await?;
-    let log = app.store.events(run.id, 0, 1).await?;
+    let log = app.store.events(run.id, 0, u32::MAX).await?;
     let members = log.first().and_then(|it| match &it.event {
-        Event::Created(created) => created.room.clone(),
+        Event::Created(created) => created.room.as_ref(),
         _ => None,
     });
-    let members = members.map(|it| it.members.iter().map(|it| it.agent.to_string()).collect());
+    let waits = run.waiting_for.as_deref() == Some("permission");
+    let members = members.map(|it| standings(it, &log, waits)).unwrap_or_default();
+    let w = visitor.words();
+    let members = members.into_iter().map(|(agent, standing)| Seated {
+        name: agent.to_string(),
+        standing,
+        word: w.standing_word(standing),
+    });
     let group = run.group.as_ref().map_or(run.agent.as_str(), |it| it.as_str());
     let room = Room {
         run: run.id.to_string(),
         group: line(group),
         status: run.status.clone(),
-        state: state(run, visitor.words()),
+        state: state(run, w),
         said,
-        members: members.unwrap_or_default(),
+        members: members.collect(),
         ended: run.ended_at.is_some(),
         paused: run.waiting_for.as_deref() == Some("pause"),
     };
@@ -154,7 +171,9 @@ async fn within(
                 said.push(Said::Person { id, who, text: shown(&spoke.text), at });
             }
             Event::MemoryRecalled(recalled) if !recalled.memories.is_empty() => {
-                let memories = recalled.memories.iter().map(|it| shown(&it.content)).collect();
+                let memories = recalled.memories.iter();
+                let memories = memories.map(|it| (it.memory.to_string(), shown(&it.content)));
+                let memories = memories.collect();
                 said.push(Said::Recalled { id, memories });
             }
             Event::TurnBegan(turn) => speaker = line(turn.member.agent.as_str()),

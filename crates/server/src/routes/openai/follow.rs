@@ -11,9 +11,9 @@ use chancery_store::read::RunRow;
 use tokio::sync::broadcast;
 use tokio::time::Instant;
 
-use super::pause::{self, Pause};
 use crate::access::Caller;
 use crate::error::{ApiError, Result};
+use crate::pause::{self, Pause};
 use crate::router::App;
 use crate::stream::{self, Hold};
 

@@ -17,17 +17,17 @@ use chancery_runtime::clock;
 use chancery_store::permission::PermissionRow;
 use serde_json::{Value, json};
 
-use super::commands::{self, Decided};
 use super::follow::End;
 use super::models::Addressee;
-use super::pause::Pause;
 use super::telling::{self, Told};
 use super::thread::{self, Thread};
 use super::turn::{self, Spoken, Turn};
 use super::{chat, models, text};
 use crate::access::Caller;
+use crate::commands::{self, Decided};
 use crate::error::{ApiError, Result};
 use crate::extract::bad_request;
+use crate::pause::Pause;
 use crate::router::App;
 
 use events::Events;
@@ -65,7 +65,7 @@ pub async fn create(
 }
 
 fn texts(decided: &[Decided]) -> Option<String> {
-    let texts: Vec<&str> = decided.iter().map(|it| &*it.text).collect();
+    let texts: Vec<String> = decided.iter().map(|it| it.done.text()).collect();
     (!texts.is_empty()).then(|| texts.join("\n"))
 }
 

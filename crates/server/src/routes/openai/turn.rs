@@ -7,17 +7,18 @@ use chancery_api::run::CreateRun;
 use chancery_domain::command;
 use chancery_domain::event::{Event, Usage};
 use chancery_domain::id::{PermissionId, RunId};
+use chancery_domain::text::visible_line;
 use chancery_runtime::clock;
 use chancery_store::read::RunRow;
 
-use super::commands::{self, Command, Decided};
 use super::follow::{End, Follow, Piece, ended};
 use super::models::Addressee;
-use super::pause;
 use super::thread::{self, Thread};
 use crate::access::Caller;
+use crate::commands::{self, Command, Decided, Line, USAGES};
 use crate::error::{ApiError, Result};
 use crate::extract::check_text;
+use crate::pause;
 use crate::router::App;
 use crate::routes::runs;
 
@@ -89,13 +90,12 @@ pub async fn take(
     spoken: Spoken<'_>,
 ) -> Result<Turn> {
     check_text("input", spoken.text)?;
+    let words = |text: String| Ok(Turn::of_words(None, text, End::Said, Usage::default()));
     match commands::read(spoken.text) {
-        Some(Ok(command)) => obey(app, caller, &spoken, command).await,
-        Some(Err(usage)) => {
-            let text = format!("That is no command. Write exactly: `{usage}`");
-            Ok(Turn::of_words(None, text, End::Said, Usage::default()))
-        }
-        None => say(app, caller, headers, &spoken).await,
+        Line::Command(command) => obey(app, caller, &spoken, command).await,
+        Line::Malformed(usage) => words(format!("That is no command. Write exactly: `{usage}`")),
+        Line::Unknown => words(format!("That is no command, and was not passed on. {}", listed())),
+        Line::Said(text) => say(app, caller, headers, &Spoken { text, ..spoken }).await,
     }
 }
 
@@ -186,13 +186,22 @@ async fn outcome_unheard(app: &App, row: &RunRow, heard: &str) -> Result<Option<
     Ok(Some(format!("[What waited has gone on: {}.]\n\n{text}\n\n---", row.id)))
 }
 
+fn listed() -> String {
+    format!("Commands: `{}`. What begins with `//` is said with one slash.", USAGES.join("`, `"))
+}
+
 async fn obey(app: &App, caller: &Caller, spoken: &Spoken<'_>, command: Command) -> Result<Turn> {
     let words = |text: String| Turn::of_words(None, text, End::Said, Usage::default());
     let turn = match command {
         Command::Approve(id) => answer(app, caller, id, true, None).await,
         Command::Deny(id, reason) => answer(app, caller, id, false, reason).await,
-        Command::Why(id) => commands::why(app, caller, id).await.map(words),
+        Command::Why(id) => why(app, caller, spoken, id).await.map(words),
         Command::Status => status(app, spoken).await,
+        Command::Help => Ok(words(listed())),
+        Command::Lang(_) => Ok(words("Only the console has another language.".to_owned())),
+        Command::Room(_) | Command::Pause | Command::Wrapup | Command::Forget(_) => {
+            do_to_talk(app, caller, spoken, &command).await.map(words)
+        }
     };
     match turn {
         Err(
@@ -203,6 +212,53 @@ async fn obey(app: &App, caller: &Caller, spoken: &Spoken<'_>, command: Command)
         ) => Ok(words(format!("Nothing was done: {error}."))),
         other => other,
     }
+}
+
+/// The newest run of the talk.
+async fn last(app: &App, spoken: &Spoken<'_>) -> Result<Option<RunRow>> {
+    match spoken.thread {
+        Some(thread) => thread::latest(app, spoken.to, &thread.key).await,
+        None => Ok(None),
+    }
+}
+
+async fn do_to_talk(
+    app: &App,
+    caller: &Caller,
+    spoken: &Spoken<'_>,
+    command: &Command,
+) -> Result<String> {
+    let last = last(app, spoken).await?;
+    let done = commands::obey(app, caller, last.as_ref(), command).await?;
+    Ok(done.map(|it| it.text()).unwrap_or_default())
+}
+
+/// Why a call is asked about: every layer's word.
+async fn why(
+    app: &App,
+    caller: &Caller,
+    spoken: &Spoken<'_>,
+    id: Option<PermissionId>,
+) -> Result<String> {
+    let last = last(app, spoken).await?;
+    let Some(row) = commands::question(app, caller, id, last.as_ref()).await? else {
+        return Ok("Nothing waits for an answer in this thread.".to_owned());
+    };
+    let (tool, agent) = (visible_line(&row.call.tool), &row.agent);
+    let mut text = format!(
+        "{tool}, asked for by {agent} ({}) in {}: {}, {}.",
+        visible_line(&row.role),
+        row.run,
+        row.ruling.as_str(),
+        row.status,
+    );
+    for it in &row.reasons {
+        let detail = visible_line(&it.detail);
+        let (layer, rule, outcome) = (&it.layer, visible_line(&it.rule), it.outcome.as_str());
+        text.push_str(&format!("\n- {layer}: {outcome}. {detail} (rule `{rule}`)"));
+    }
+    text.push_str(&format!("\n{}", pause::link(&app.public_url, &row)));
+    Ok(text)
 }
 
 /// Decides, and goes on with the run if it does.
@@ -219,9 +275,9 @@ async fn answer(
 
 /// What is heard after decisions: what the run does next, or what is still open.
 pub async fn go_on(app: &App, caller: &Caller, decided: Vec<Decided>) -> Result<Turn> {
-    let texts: Vec<&str> = decided.iter().map(|it| &*it.text).collect();
+    let texts: Vec<String> = decided.iter().map(|it| it.done.text()).collect();
     let text = texts.join("\n");
-    let is_done = decided.iter().any(|it| it.is_done);
+    let is_done = decided.iter().any(Decided::is_done);
     let root = decided.into_iter().find_map(|it| it.root);
     // Who approves what others ask does not hear what comes of it.
     let seen = match &root {

@@ -17,7 +17,7 @@ use crate::router::App;
 
 /// Of a run and those beneath it; more would not be read in a chat.
 const ASKED_MAX: u32 = 100;
-const TREE_MAX: u32 = 1_000;
+pub const TREE_MAX: u32 = 1_000;
 /// In characters. What is longer is not shown whole, and so is not decided here.
 const ARGUMENTS_MAX: usize = 600;
 
@@ -76,17 +76,37 @@ async fn asked(app: &App, run: RunId) -> Result<Option<Asked>> {
     Ok(Some(Asked { message, calls: calls.unwrap_or(open.len()), open }))
 }
 
+/// Why a question is not answered in a chat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotHere {
+    Human,
+    HighRisk,
+    UnknownRisk,
+    TooLong,
+}
+
+impl NotHere {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            NotHere::Human => "a person must look at it",
+            NotHere::HighRisk => "its risk is high",
+            NotHere::UnknownRisk => "its risk is not known",
+            NotHere::TooLong => "its arguments are too long to be shown here",
+        }
+    }
+}
+
 /// Why a question is not answered through this door, if it is not: a chat is no trusted path,
 /// and nobody grants what they were not shown.
-pub fn not_here(row: &PermissionRow) -> Option<&'static str> {
+pub fn not_here(row: &PermissionRow) -> Option<NotHere> {
     if row.ruling == Ruling::RequireHuman {
-        return Some("a person must look at it");
+        return Some(NotHere::Human);
     }
     match row.request.risk {
-        Some(Risk::High) => Some("its risk is high"),
-        None => Some("its risk is not known"),
+        Some(Risk::High) => Some(NotHere::HighRisk),
+        None => Some(NotHere::UnknownRisk),
         Some(_) if shown(&row.call.arguments).chars().count() > ARGUMENTS_MAX => {
-            Some("its arguments are too long to be shown here")
+            Some(NotHere::TooLong)
         }
         Some(_) => None,
     }
@@ -167,7 +187,10 @@ fn question(public_url: &str, row: &PermissionRow) -> String {
     let (id, link) = (row.id, link(public_url, row));
     let _ = write!(text, "Decide here: {link}");
     let _ = match not_here(row) {
-        Some(why) => write!(text, "\n(not in this chat: {why}; `/why {id}` says who asks for it)"),
+        Some(why) => {
+            let why = why.as_str();
+            write!(text, "\n(not in this chat: {why}; `/why {id}` says who asks for it)")
+        }
         None => write!(
             text,
             "\nor reply exactly:  `/approve {id}`  |  `/deny {id} <reason>`  |  `/why {id}`"
