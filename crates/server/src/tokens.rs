@@ -14,7 +14,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use crate::config::ConfigError;
-use crate::error::Result;
+use crate::error::{ApiError, Result};
 use crate::extract::{bad_request, check_name, check_person};
 
 /// Longer ones are refused before they are hashed.
@@ -27,6 +27,18 @@ pub async fn make_as_asked(
     asked: &NewToken,
     by: Actor,
 ) -> Result<MadeToken> {
+    let made = make_once(store, org, asked, clock::new_token_id(), by).await?;
+    made.ok_or_else(|| ApiError::Internal("a new id was there already".to_owned()))
+}
+
+/// Makes it under this id. `None`: there is one with that id, and it stays as it is.
+pub async fn make_once(
+    store: &Store,
+    org: &Org,
+    asked: &NewToken,
+    id: TokenId,
+    by: Actor,
+) -> Result<Option<MadeToken>> {
     let NewToken { name, operator, approve, .. } = asked;
     let kind = match &*asked.kind {
         "human" => TokenKind::Human,
@@ -44,8 +56,9 @@ pub async fn make_as_asked(
     if kind != TokenKind::Human && *operator || kind == TokenKind::Agent && *approve {
         return Err(bad_request(format!("a token of kind `{}` cannot hold that", asked.kind)));
     }
-    let (token, id) = make(store, kind, name, *operator, *approve, by).await?;
-    Ok(MadeToken { token, id: id.to_string() })
+    let token = Token { id, ..describe(kind, name, *operator, *approve) };
+    let secret = keep(store, &token, by).await?;
+    Ok(secret.map(|token| MadeToken { token, id: id.to_string() }))
 }
 
 /// Makes a token and answers with its secret, which nothing can show again.
@@ -57,10 +70,20 @@ pub async fn make(
     approve: bool,
     by: Actor,
 ) -> std::result::Result<(String, TokenId), StoreError> {
-    let secret = format!("chy_{}", clock::new_secret());
     let token = describe(of, name, operator, approve);
-    store.add_token(&token, digest(&secret), entry(kind::TOKEN_MADE, &token, by)).await?;
-    Ok((secret, token.id))
+    let secret = keep(store, &token, by).await?;
+    Ok((secret.unwrap_or_default(), token.id))
+}
+
+/// Keeps a token, and answers with its new secret. `None`: its id was there already.
+async fn keep(
+    store: &Store,
+    token: &Token,
+    by: Actor,
+) -> std::result::Result<Option<String>, StoreError> {
+    let secret = format!("chy_{}", clock::new_secret());
+    let kept = store.add_token(token, digest(&secret), entry(kind::TOKEN_MADE, token, by)).await?;
+    Ok(kept.then_some(secret))
 }
 
 /// Makes a token worthless.

@@ -1,17 +1,18 @@
-//! Settings: what this server is told by its files, to be looked at and tried; and the tokens,
-//! which are made and taken back here.
+//! Settings: what this server is told by its files, to be looked at and tried; and its tokens.
 
+pub mod tokens;
 mod trial;
 
 use askama::Template;
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::Response;
 use chancery_api::org::Tool;
-use chancery_api::token::{MadeToken, NewToken, Token};
+use chancery_api::token::Token;
 use chancery_api::webhook::{self, Delivery, Subscriber};
 use chancery_domain::id::UserId;
 use chancery_domain::org as domain;
+use chancery_runtime::clock;
 use chancery_runtime::sandbox::Isolation;
 use serde::Deserialize;
 use trial::Tried;
@@ -24,9 +25,9 @@ use super::visits::{self, Seen};
 use crate::access::Operator;
 use crate::config::{Config, ModelConfig, Provider};
 use crate::error::Result;
-use crate::extract::{Body, Params};
+use crate::extract::Params;
 use crate::router::App;
-use crate::routes::{org, tokens, webhooks};
+use crate::routes::{self, org, webhooks};
 
 /// What a server is, in words that were put together when it started.
 #[derive(Debug, Clone, Default)]
@@ -103,7 +104,10 @@ struct SettingsPage {
     about: About,
     /// Absent: for operators alone.
     tokens: Option<Vec<Token>>,
-    made: Option<MadeToken>,
+    /// The id that a token made here will have.
+    mark: String,
+    /// The secret of one that was made; empty: it was shown before.
+    made: Option<String>,
     visits: Vec<Seen>,
     servers: Vec<Connected>,
     agents: Vec<String>,
@@ -142,7 +146,8 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Result<Response> 
 async fn page(app: &App, visitor: &Visitor) -> Result<SettingsPage> {
     let (mut tokens, mut deliveries, mut subscribers) = (None, None, Vec::new());
     if let Ok(operator) = operator(visitor) {
-        let all = tokens::list(State(app.clone()), Operator(operator.0.clone())).await?.0.items;
+        let caller = Operator(operator.0.clone());
+        let all = routes::tokens::list(State(app.clone()), caller).await?.0.items;
         tokens = Some(all);
         let caller = Operator(operator.0.clone());
         subscribers = webhooks::list(State(app.clone()), caller).await?.0.items;
@@ -166,6 +171,7 @@ async fn page(app: &App, visitor: &Visitor) -> Result<SettingsPage> {
         tokens,
         deliveries,
         subscribers,
+        mark: clock::new_token_id().to_string(),
         made: None,
         tried: None,
         told: None,
@@ -218,41 +224,4 @@ pub async fn notify(
     let told = webhooks::test(State(app.clone()), operator(&visitor)?, Path(name)).await?;
     let page = page(&app, &visitor).await?;
     draw(&SettingsPage { told: Some(told.0), ..page })
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Wanted {
-    kind: String,
-    name: String,
-    /// A box that is ticked says `yes`.
-    #[serde(default)]
-    operator: String,
-    #[serde(default)]
-    approve: String,
-}
-
-/// Makes a token. Its secret is on the page that answers, and nowhere else.
-pub async fn make(
-    State(app): State<App>,
-    Signed { visitor, form }: Signed<Wanted>,
-) -> Result<Response> {
-    let new = NewToken {
-        kind: form.kind,
-        name: form.name.trim().to_owned(),
-        operator: form.operator == "yes",
-        approve: form.approve == "yes",
-    };
-    let made = tokens::make(State(app.clone()), operator(&visitor)?, Body(new)).await?;
-    let (_, Json(made)) = made;
-    let page = page(&app, &visitor).await?;
-    draw(&SettingsPage { made: Some(made), ..page })
-}
-
-pub async fn revoke(
-    State(app): State<App>,
-    Path(id): Path<String>,
-    Signed { visitor, .. }: Signed<Nothing>,
-) -> Result<Response> {
-    let Json(_) = tokens::revoke(State(app), operator(&visitor)?, Path(id)).await?;
-    Ok(Redirect::to("/settings").into_response())
 }

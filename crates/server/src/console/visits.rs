@@ -1,6 +1,7 @@
 //! Visits, to be looked at and ended: one's own, and everybody's for operators.
 
 use axum::extract::{Path, State};
+use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Redirect, Response};
 use chancery_domain::audit::{Entry, kind};
 use chancery_domain::id::UserId;
@@ -9,8 +10,10 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::cookie;
 use super::form::Signed;
-use super::visitor::Visitor;
+use super::settings::tokens::{Confirmed, sure};
+use super::visitor::{COOKIE, Visitor};
 use crate::error::{ApiError, Result};
 use crate::router::App;
 
@@ -48,16 +51,29 @@ fn whose(visitor: &Visitor) -> Option<&str> {
 #[derive(Debug, Deserialize)]
 pub struct Nothing {}
 
+/// Ends a visit. The one that asks is asked itself first.
 pub async fn end(
     State(app): State<App>,
     Path(id): Path<String>,
-    Signed { visitor, .. }: Signed<Nothing>,
+    headers: HeaderMap,
+    Signed { visitor, form }: Signed<Confirmed>,
 ) -> Result<Response> {
     let missing = || ApiError::NotFound { what: "visit", id: id.chars().take(64).collect() };
     let digest = digest(&id).ok_or_else(missing)?;
+    let own = digest == visitor.digest;
+    if own && !form.is_sure() {
+        let w = visitor.words();
+        let action = format!("/settings/visits/{id}/end");
+        return sure(&visitor, action, vec![w.sure_signs_out.to_owned()], w.visit_end);
+    }
     let entry = entry(&visitor, json!({ "visit": id }));
     if !app.store.end_visit_of(whose(&visitor), digest, clock::now(), entry).await? {
         return Err(missing());
+    }
+    if own {
+        let mut response = Redirect::to("/signin").into_response();
+        cookie::clear(&app, &headers, &mut response, COOKIE)?;
+        return Ok(response);
     }
     Ok(Redirect::to("/settings#visits").into_response())
 }

@@ -589,6 +589,11 @@ words! {
     token_approve: "may answer what is asked (programs only)", "可答复询问（仅限程序）";
     token_make: "Make it", "创建";
     token_made: "The token:", "令牌：";
+    token_shown: "The token was made, and its secret was shown once. It is not shown again: if it was not kept, take the token back and make another.", "令牌已创建，密钥已显示过一次，不会再次显示。如未保存，请撤回该令牌并重新创建。";
+    sure_title: "Are you sure?", "确定吗？";
+    sure_signs_out: "You are signed in with this: you will be signed out.", "你正是以此登录的：继续将会退出登录。";
+    sure_last_operator: "This is the last operator’s token ({name}): nobody could change anything here that needs an operator. On the server’s machine, `chancery token new --operator` makes another.", "这是最后一个管理员令牌（{name}）：此后将无人能进行需要管理员的操作。可在服务器上用 `chancery token new --operator` 重新创建。";
+    sure_not: "Leave it", "保留";
     token_once: "It is shown this once. Keep it where nobody else reads.", "仅显示这一次。请妥善保管。";
     visits_title: "Visits", "登录会话";
     visit_began: "Began", "开始";

@@ -4,7 +4,7 @@
 use chancery_testkit::fake_model::Behaviour;
 use serde_json::json;
 
-use crate::console::Browser;
+use crate::console::{Browser, form_of};
 use crate::house::{House, On, on_both};
 
 on_both! {
@@ -14,6 +14,7 @@ on_both! {
     a_run_is_steered_from_its_page;
     what_is_remembered_and_ruled_can_be_taken_back;
     a_token_is_shown_once_and_only_operators_make_one;
+    what_signs_somebody_out_is_asked_first;
     a_cell_of_the_organisation_says_what_rules_it;
     the_audit_is_read_and_checked;
     what_is_somebody_elses_is_not_there;
@@ -148,9 +149,33 @@ async fn a_token_is_shown_once_and_only_operators_make_one(on: On) {
     let mut boss = Browser::at(&house.server);
     boss.sign_in(&house.server.running.local_token).await;
     let wanted = [("kind", "human"), ("name", "mei")];
-    let made = boss.fill("/settings", "/settings/tokens", &wanted).await;
-    assert_eq!(made.status, 200);
+    let form = form_of(&boss.get("/settings").await.text, "/settings/tokens");
+    let form = form.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let form: Vec<(&str, &str)> = form.chain(wanted).collect();
+    let sent = boss.post("/settings/tokens", &form).await;
+    assert_eq!((sent.status, sent.header("location")), (303, "/settings/tokens/made#made"));
+    let carried = sent.header("set-cookie").to_owned();
+    for part in ["; Max-Age=60;", "; HttpOnly", "; SameSite=Strict"] {
+        assert!(carried.contains(part), "{carried}");
+    }
+    let (pair, _) = carried.split_once(';').unwrap();
+    let mut looks = boss.clone();
+    looks.cookie = format!("{}; {pair}", boss.cookie);
+    let made = looks.get("/settings/tokens/made").await;
     let secret = made.text.split("chy_").nth(1).unwrap().split('<').next().unwrap().to_owned();
+    assert!(made.header("set-cookie").starts_with("chancery_made=;"), "{made:?}");
+    assert_eq!(made.header("cache-control"), "no-store");
+    // Loaded again, and sent again: it is not shown, and there is one token.
+    let again = boss.get("/settings/tokens/made").await.text;
+    assert!(again.contains("its secret was shown once") && !again.contains(&secret), "{again}");
+    let twice = boss.post("/settings/tokens", &form).await;
+    assert_eq!((twice.status, twice.header("set-cookie")), (303, ""), "{twice:?}");
+    let all = house.server.operator().get("/api/tokens").await.json();
+    let of_mei = all["items"].as_array().unwrap().iter().filter(|it| it["name"] == "mei");
+    assert_eq!(of_mei.count(), 1);
+    let audit = house.server.operator().get("/api/audit?kind=token.made").await.json();
+    let of_mei = audit["items"].as_array().unwrap().iter().filter(|it| it["user"] == "mei");
+    assert_eq!(of_mei.count(), 1, "{audit}");
     assert!(!boss.get("/settings").await.text.contains(&secret));
     let mut mei = Browser::at(&house.server);
     assert_eq!(mei.sign_in(&format!("chy_{secret}")).await.status, 303);
@@ -160,6 +185,38 @@ async fn a_token_is_shown_once_and_only_operators_make_one(on: On) {
     let forbidden = [("csrf", csrf), ("kind", "human"), ("name", "x"), ("operator", "yes")];
     assert_eq!(mei.post("/settings/tokens", &forbidden).await.status, 403);
     assert_eq!(mei.get("/audit/verify").await.status, 403);
+    house.close().await;
+}
+
+async fn what_signs_somebody_out_is_asked_first(on: On) {
+    let house = House::open(on).await;
+    let wanted = json!({"kind": "human", "name": "boss", "operator": true});
+    let token = house.server.operator().post("/api/tokens", &wanted).await.json();
+    let mut boss = Browser::at(&house.server);
+    boss.sign_in(token["token"].as_str().unwrap()).await;
+    let mut other = Browser::at(&house.server);
+    other.sign_in(token["token"].as_str().unwrap()).await;
+    // The visit that asks: its row has the mark.
+    let page = other.get("/settings").await.text;
+    let row = page.split("<tr>").find(|it| it.contains("this one")).unwrap();
+    let end = row.split_once("action=\"").unwrap().1.split('"').next().unwrap();
+    let asked = other.fill("/settings", end, &[]).await;
+    assert!(asked.status == 200 && asked.text.contains("you will be signed out"), "{asked:?}");
+    assert_eq!(other.get("/inbox").await.status, 200);
+    let sure = form_of(&asked.text, end);
+    let sure: Vec<(&str, &str)> = sure.iter().map(|it| (&*it.0, &*it.1)).collect();
+    let out = other.post(end, &sure).await;
+    assert_eq!((out.status, out.header("location")), (303, "/signin"));
+    assert_eq!(other.get("/inbox").await.status, 303);
+    // The token that the visit stands on.
+    let revoke = format!("/settings/tokens/{}/revoke", token["id"].as_str().unwrap());
+    let asked = boss.fill("/settings", &revoke, &[]).await;
+    assert!(asked.status == 200 && asked.text.contains("you will be signed out"), "{asked:?}");
+    assert_eq!(boss.get("/inbox").await.status, 200);
+    let sure = form_of(&asked.text, &revoke);
+    let sure: Vec<(&str, &str)> = sure.iter().map(|it| (&*it.0, &*it.1)).collect();
+    assert_eq!(boss.post(&revoke, &sure).await.status, 303);
+    assert_eq!(boss.get("/inbox").await.status, 303);
     house.close().await;
 }
 
