@@ -33,7 +33,7 @@ pub enum Line<'t> {
     Command(Command),
     /// A command that is not written like this.
     Malformed(&'static str),
-    /// It looks like a command, and is none.
+    /// It looks like a command, and is none that is known here.
     Unknown,
 }
 
@@ -53,9 +53,16 @@ pub const USAGES: [&str; 10] = [
 
 /// What a message is, by its first line. What is said to a room may have more of them.
 pub fn read(text: &str) -> Line<'_> {
-    if let Some(rest) = text.strip_prefix("//") {
-        return Line::Said(&text[text.len() - rest.len() - 1..]);
+    match text.strip_prefix('/').filter(|it| it.starts_with('/')) {
+        None => plain(text),
+        // A comment of some code keeps its slashes: only what would be taken for a command has one
+        // to lose.
+        Some(said) if plain(said) == Line::Said(said) => Line::Said(text),
+        Some(said) => Line::Said(said),
     }
+}
+
+fn plain(text: &str) -> Line<'_> {
     let line = text.lines().next().unwrap_or_default().trim_end();
     let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
     let Some(word) = verb.strip_prefix('/').filter(|it| is_word(it)) else {
@@ -175,8 +182,15 @@ mod tests {
     }
 
     #[test]
-    fn two_slashes_say_one() {
-        for (text, said) in [("//approve x", "/approve x"), ("///", "//"), ("//", "/")] {
+    fn two_slashes_say_what_one_would_do() {
+        for (text, said) in [
+            ("//approve x", "/approve x"),
+            ("//resume", "/resume"),
+            ("// a comment\nfn f()", "// a comment\nfn f()"),
+            ("//TODO: x", "//TODO: x"),
+            ("///", "///"),
+            ("//", "//"),
+        ] {
             assert_eq!(read(text), Line::Said(said));
         }
     }

@@ -94,7 +94,8 @@ pub async fn take(
     match commands::read(spoken.text) {
         Line::Command(command) => obey(app, caller, &spoken, command).await,
         Line::Malformed(usage) => words(format!("That is no command. Write exactly: `{usage}`")),
-        Line::Unknown => words(format!("That is no command, and was not passed on. {}", listed())),
+        // Clients have slashes of their own; the console's chat, which has none, answers them.
+        Line::Unknown => say(app, caller, headers, &spoken).await,
         Line::Said(text) => say(app, caller, headers, &Spoken { text, ..spoken }).await,
     }
 }
