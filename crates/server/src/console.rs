@@ -95,6 +95,7 @@ pub fn router(here: &str) -> Router<App> {
         .route("/audit/export", get(audit::export))
         .route("/audit/{id}", get(audit::show))
         .route("/rules", get(rules::list))
+        .route("/rules/{id}/narrow", post(rules::narrow))
         .route("/rules/{id}/revoke", post(rules::revoke))
         .route("/settings", get(settings::show))
         .route("/settings/models/{name}/test", post(settings::test))

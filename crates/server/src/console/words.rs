@@ -550,6 +550,16 @@ words! {
     made: "Made", "创建";
     take_back: "Take back", "撤回";
     taken_back: "taken back", "已撤回";
+    rule_hits_title: "Hits", "命中";
+    rule_hits: "{n} · {t}", "{n} 次 · {t}";
+    rule_hits_none: "none yet", "尚未命中";
+    rule_hits_old: "none lately", "近期未命中";
+    rule_narrow_open: "Narrow …", "收窄……";
+    rule_narrow: "Narrow", "收窄";
+    rule_narrow_note: "It can cover less and end sooner, never more. For more, answer the next question anew.", "只能缩小范围或提前到期，不能扩大。如需更多，请在下次询问时重新决定。";
+    rule_as_it_is: "as it is", "保持不变";
+    rule_did_revoke: "Taken back: {tool}. What it covered is asked again, also calls that it has cleared and that have not begun.", "已撤回：{tool}。它涵盖的调用将重新询问，包括已放行但尚未开始的调用。";
+    rule_did_narrow: "Narrowed: {tool} holds for {scope}, {t} more.", "已收窄：{tool} 适用于{scope}，还剩 {t}。";
     rule_taken_back: "taken back by {name}", "由 {name} 撤回";
 
     // Settings.

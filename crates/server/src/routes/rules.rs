@@ -32,6 +32,13 @@ pub struct ListParams {
     cursor: Option<String>,
 }
 
+impl From<String> for ListParams {
+    /// From a place on.
+    fn from(cursor: String) -> ListParams {
+        ListParams { cursor: Some(cursor), ..ListParams::default() }
+    }
+}
+
 /// The newest first, those that have ended too.
 #[utoipa::path(get, path = "/api/rules", params(ListParams),
     responses((status = 200, body = Page<StandingRule>), Problems))]

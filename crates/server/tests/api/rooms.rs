@@ -132,8 +132,27 @@ async fn what_is_remembered_and_ruled_can_be_taken_back(on: On) {
     assert_eq!(browser.fill(&page, &format!("{page}/decide"), &remember).await.status, 303);
     lin.until(&run, "completed").await;
     let rule = lin.get("/api/rules").await.json()["items"][0]["id"].as_str().unwrap().to_owned();
+    assert!(browser.get("/rules").await.text.contains("none yet"));
+    // What it covers is not asked again, and that is counted.
+    let again = lin.script("pa", json!([[["note", {"to": "a"}]]])).await;
+    lin.until(&again, "completed").await;
+    assert!(browser.get("/rules").await.text.contains("<td>1 · "));
+    // It is offered less, and only less is done.
+    let narrow = format!("/rules/{rule}/narrow");
+    let page = browser.get("/rules").await.text;
+    assert!(page.contains("<option value=\"run\">") && !page.contains("<option value=\"always\">"));
+    assert!(!page.contains("<option value=\"1h\">"), "it holds for less than an hour more");
+    let more = [("scope", "always"), ("expires_after", "")];
+    assert_eq!(browser.fill("/rules", &narrow, &more).await.status, 409);
+    let less = browser.fill("/rules", &narrow, &[("scope", "run"), ("expires_after", "5m")]).await;
+    assert_eq!((less.status, less.header("location")), (303, &*format!("/rules?did={rule}")));
+    let said = browser.get(less.header("location")).await.text;
+    assert!(said.contains("holds for this run, 4 min"), "{said}");
+    assert_eq!(lin.get(&format!("/api/rules/{rule}")).await.json()["scope"], "run");
     let revoke = format!("/rules/{rule}/revoke");
-    assert_eq!(browser.fill("/rules", &revoke, &[]).await.status, 303);
+    let revoked = browser.fill("/rules", &revoke, &[]).await;
+    let said = browser.get(revoked.header("location")).await.text;
+    assert!(said.contains("Taken back: <code>note</code>"), "{said}");
     assert!(!lin.get("/api/rules").await.json()["items"][0]["revoked_at"].is_null());
     let wish = json!({"content": "Short, please.", "type": "core", "scope": {"user": "lin"}});
     let kept = lin.post("/api/memories", &wish).await.json();

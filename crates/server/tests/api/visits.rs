@@ -32,6 +32,7 @@ const FORMS: &[&str] = &[
     "/contracts/CTR-1/step",
     "/org/draft",
     "/memory/mem_1/forget",
+    "/rules/rul_1/narrow",
     "/rules/rul_1/revoke",
     "/settings/models/one/test",
     "/settings/tokens",
