@@ -14,6 +14,7 @@ mod help;
 mod html;
 mod inbox;
 mod jump;
+mod learned;
 mod live;
 mod look;
 mod mail;

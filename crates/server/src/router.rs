@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::middleware;
 use axum::response::IntoResponse;
 use chancery_runtime::authority::InForce;
@@ -146,8 +146,9 @@ pub fn router(app: App) -> Router {
         .merge(openai::router())
         .merge(console::router(&here))
         .route("/mcp", mcp)
-        .fallback(async |request: Request| {
-            console::absent(&request).unwrap_or_else(|| ApiError::NoRoute.into_response())
+        .fallback(async |State(app): State<App>, request: Request| {
+            let drawn = console::absent(&app, request).await;
+            drawn.unwrap_or_else(|| ApiError::NoRoute.into_response())
         })
         .method_not_allowed_fallback(async |request: Request| {
             ApiError::Method(request.method().to_string())

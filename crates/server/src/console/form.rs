@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::cookie;
+use super::learned::Learned;
 use super::visitor::Visitor;
 use crate::error::{ApiError, Result};
 use crate::extract::bad_request;
@@ -53,6 +54,12 @@ impl<T: DeserializeOwned> FromRequest<App> for Signed<T> {
         let unread = |it: axum::extract::rejection::FormRejection| {
             bad_request(format!("the form is not what is expected: {}", it.body_text()))
         };
+        if let Some(learned) = parts.extensions.get::<Learned>()
+            && let Ok(Form(fields)) =
+                Form::<Vec<(String, String)>>::from_request(again(), app).await
+        {
+            learned.typed(fields);
+        }
         let Form(mark) = Form::<Mark>::from_request(again(), app).await.map_err(unread)?;
         if !cookie::is_same(&mark.csrf, &visitor.csrf) {
             return Err(foreign());

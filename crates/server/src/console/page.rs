@@ -3,7 +3,7 @@
 
 use askama::Template;
 use axum::body::to_bytes;
-use axum::extract::Request;
+use axum::extract::{FromRequestParts as _, Request};
 use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
@@ -11,10 +11,12 @@ use axum::response::{IntoResponse, Redirect, Response};
 use chancery_api::Problem;
 
 use super::assets;
+use super::learned::Learned;
 use super::look::Look;
 use super::visitor::Visitor;
 use super::words::Words;
 use crate::error::{ApiError, Result};
+use crate::router::App;
 
 /// A page loads nothing but what is served with it, and runs no script but ours.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
@@ -145,6 +147,10 @@ pub fn draw_as(status: StatusCode, template: &impl Template) -> Result<Response>
 struct ProblemPage {
     frame: Frame,
     problem: Problem,
+    /// Where whoever sent it was.
+    back: String,
+    /// What they had typed, by the name of its field.
+    typed: Vec<(String, String)>,
 }
 
 #[derive(Template)]
@@ -154,8 +160,9 @@ struct AgainPage {
 }
 
 /// Turns what went wrong into a page, and sends those who are not signed in to the door.
-pub async fn dress(request: Request, next: Next) -> Response {
+pub async fn dress(mut request: Request, next: Next) -> Response {
     let asked = Asked::of(&request);
+    request.extensions_mut().insert(asked.learned.clone());
     let response = next.run(request).await;
     let is_problem = response
         .headers()
@@ -184,9 +191,16 @@ pub async fn dress(request: Request, next: Next) -> Response {
 }
 
 /// A page for somebody whose browser asked for what is not there.
-pub fn absent(request: &Request) -> Option<Response> {
-    let asked = Asked::of(request);
-    asked.html.then(|| asked.told(StatusCode::NOT_FOUND, ApiError::NoRoute.problem()))
+pub async fn absent(app: &App, request: Request) -> Option<Response> {
+    let asked = Asked::of(&request);
+    if !asked.html {
+        return None;
+    }
+    let (mut parts, _) = request.into_parts();
+    parts.extensions.insert(asked.learned.clone());
+    // Who is signed in keeps the way to the other pages; who is not is told all the same.
+    let _ = Visitor::from_request_parts(&mut parts, app).await;
+    Some(asked.told(StatusCode::NOT_FOUND, ApiError::NoRoute.problem()))
 }
 
 /// What must be known of a request after it was answered.
@@ -196,6 +210,10 @@ struct Asked {
     path: String,
     /// The browser came from another site, and so left our cookie at home.
     from_elsewhere: bool,
+    /// What it was sent to, and with what.
+    to: String,
+    headers: HeaderMap,
+    learned: Learned,
 }
 
 impl Asked {
@@ -209,6 +227,9 @@ impl Asked {
             html: said("accept").contains("text/html"),
             path: if reads { path.to_owned() } else { "/".to_owned() },
             from_elsewhere: reads && said("sec-fetch-site") == "cross-site",
+            to: path.to_owned(),
+            headers: headers.clone(),
+            learned: Learned::default(),
         }
     }
 
@@ -225,9 +246,16 @@ impl Asked {
     }
 
     fn told(self, status: StatusCode, problem: Problem) -> Response {
-        let w = self.look.words();
-        let frame = Frame::outside(self.look, w.something_wrong);
-        let page = ProblemPage { frame, problem };
+        let (w, known) = (self.look.words(), self.learned.known());
+        let back = known.back(&self.headers, &self.to);
+        let frame = match &known.visitor {
+            Some(visitor) => Frame::of(visitor, Room::Nowhere, w.something_wrong),
+            None => Frame::outside(self.look, w.something_wrong),
+        };
+        // Whoever changes the language or the light there is led back, too.
+        let frame = Frame { path: back.clone(), ..frame };
+        let typed = known.long().into_iter().cloned().collect();
+        let page = ProblemPage { frame, problem, back, typed };
         draw_as(status, &page).unwrap_or_else(ApiError::into_response)
     }
 }

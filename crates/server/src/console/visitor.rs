@@ -7,6 +7,7 @@ use chancery_runtime::clock;
 use sha2::{Digest, Sha256};
 
 use super::cookie;
+use super::learned::Learned;
 use super::look::Look;
 use super::words::Words;
 use crate::access::Caller;
@@ -52,7 +53,11 @@ impl FromRequestParts<App> for Visitor {
         let waiting = app.store.pending(asked_for.as_ref()).await?.count;
         let path = parts.uri.path_and_query().map_or("/", |it| it.as_str()).to_owned();
         let look = Look::of(&parts.headers);
-        Ok(Visitor { look, csrf: csrf(secret), digest, caller, waiting, path })
+        let visitor = Visitor { look, csrf: csrf(secret), digest, caller, waiting, path };
+        if let Some(learned) = parts.extensions.get::<Learned>() {
+            learned.came(&visitor);
+        }
+        Ok(visitor)
     }
 }
 

@@ -50,6 +50,7 @@ words! {
     keys_focus: "Keys work only while the list or a call has the focus.", "仅当列表或调用获得焦点时，按键才有效。";
     something_wrong: "That did not work", "操作未成功";
     back: "Back", "返回";
+    typed: "What you had typed, to copy", "你刚才输入的内容（可复制）";
     go_home: "To the start page", "回到首页";
     going_on: "Going on …", "正在跳转……";
     go_on: "Go on", "继续";

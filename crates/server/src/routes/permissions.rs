@@ -148,10 +148,27 @@ pub async fn answer(
         caller.check_decides(app, &row).await?;
     }
     let (permission, by) = (row.id, caller.actor());
-    record(app, row.run, |history, events| {
+    let decided = record(app, row.run, |history, events| {
         command::decide(history, events, permission, reply.clone(), by.clone())
     })
-    .await
+    .await;
+    match decided {
+        Err(ApiError::Conflict { code: "already_decided", detail }) => {
+            Err(before(app, permission, detail).await)
+        }
+        other => other,
+    }
+}
+
+/// That a question was answered before: by whom and when, where the record says so.
+async fn before(app: &App, permission: PermissionId, detail: String) -> ApiError {
+    let row = app.store.permission(permission).await.ok().flatten();
+    let answered = row.and_then(|it| it.decided_by.zip(it.decided_at));
+    let detail = match answered {
+        Some((by, at)) => format!("{detail}, by {} at {at:.0}", view::actor(&by)),
+        None => detail,
+    };
+    ApiError::Conflict { code: "already_decided", detail }
 }
 
 /// A request that the caller may know of. What is somebody else's is not there.

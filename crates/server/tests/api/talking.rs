@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::console::Browser;
+use crate::console::{Browser, form_of};
 use crate::harness::{Answer, Caller};
 use crate::house::{House, On, on_both};
 use crate::keys::at_home;
@@ -13,6 +13,7 @@ on_both! {
     what_looks_like_a_command_is_not_sent_and_two_slashes_say_one;
     a_command_reaches_the_group_that_works_for_the_talk;
     a_talk_says_what_waits_beneath_it_and_how_members_stand;
+    a_refused_form_leads_back_and_gives_back_what_was_typed;
 }
 
 const DOWN: &str = "\u{e015}";
@@ -173,6 +174,57 @@ async fn a_talk_says_what_waits_beneath_it_and_how_members_stand(on: On) {
     let page = browser.get(&thread).await.text;
     assert_eq!(seated(&page), ["spoken", "spoken"]);
     assert!(!page.contains("class=\"dock\""));
+    house.close().await;
+}
+
+async fn a_refused_form_leads_back_and_gives_back_what_was_typed(on: On) {
+    let house = House::open(on).await;
+    let (lin, browser) = (house.lin().await, Browser::of(&house.server, "lin").await);
+    let (run, asked) = lin.asking("pa", json!([[["pay", {"to": "a"}]]])).await;
+    let words = format!("{}\n<b>for the record</b>", "why ".repeat(30));
+    let refused = |answer: &Answer, status: u16, back: &str| {
+        assert_eq!(answer.status, status, "{answer:?}");
+        let page = &answer.text;
+        assert!(page.contains(&format!("<a class=\"button primary\" href=\"{back}\">")), "{page}");
+        assert!(page.contains("id=\"rooms\"") && page.contains("data-person=\"lin\""), "{page}");
+    };
+    let typed = |answer: &Answer| {
+        let escaped = words.replace('<', "&#60;").replace('>', "&#62;");
+        let field = format!("<textarea rows=\"6\" readonly>{escaped}</textarea>");
+        assert!(answer.text.contains(&field), "{answer:?}");
+    };
+    // A mark of another visit.
+    let act = format!("/runs/{run}/act");
+    let stale = [("csrf", "0"), ("act", "speak"), ("text", &*words), ("back", "/chat/talk-1")];
+    let answer = browser.post(&act, &stale).await;
+    refused(&answer, 403, "/chat/talk-1");
+    typed(&answer);
+    // Nobody is led to another site.
+    let mark = browser.mark("/inbox").await;
+    let away = [("csrf", &*mark), ("act", "explode"), ("back", "//evil.example")];
+    let answer = browser.post(&act, &away).await;
+    refused(&answer, 404, &format!("/runs/{run}"));
+    assert!(!answer.text.contains("evil.example"), "{answer:?}");
+    // A second answer: who gave the first, and when.
+    let id = asked[0]["id"].as_str().unwrap();
+    let page = format!("/inbox/{id}");
+    let answers = browser.get(&page).await.text;
+    let form = form_of(&answers, &format!("{page}/decide"));
+    assert_eq!(lin.deny(&asked[0]).await.status, 200);
+    let mut fields: Vec<(&str, &str)> = form.iter().map(|it| (&*it.0, &*it.1)).collect();
+    fields.extend([("decision", "grant"), ("confirmed", "yes"), ("comment", &*words)]);
+    let answer = browser.post(&format!("{page}/decide"), &fields).await;
+    refused(&answer, 409, &page);
+    typed(&answer);
+    let decided = lin.get(&format!("/api/permissions/{id}")).await.json();
+    let day = decided["decided_at"].as_str().unwrap().split('.').next().unwrap();
+    assert!(answer.text.contains("denied, by lin at "), "{answer:?}");
+    assert!(answer.text.contains(day.trim_end_matches('Z')), "{day}: {answer:?}");
+    // A page that is not there, for somebody who is signed in, and for a stranger.
+    let nowhere = browser.get("/nowhere").await;
+    assert!(nowhere.status == 404 && nowhere.text.contains("id=\"rooms\""), "{nowhere:?}");
+    let stranger = Browser::at(&house.server).get("/nowhere").await;
+    assert!(stranger.status == 404 && !stranger.text.contains("id=\"rooms\""), "{stranger:?}");
     house.close().await;
 }
 
