@@ -188,10 +188,10 @@ impl Store {
         let sql = "WITH RECURSIVE tree(id) AS (
                SELECT id FROM runs WHERE id = $1
                UNION SELECT child.id FROM runs child JOIN tree ON child.parent_run_id = tree.id
-             ), some(seq) AS (
+             ), heads_of(seq) AS (
                SELECT h.seq FROM tree JOIN heads h ON h.run_id = tree.id ORDER BY tree.id LIMIT $2
              )
-             SELECT count(*), CAST(COALESCE(SUM(seq), 0) AS BIGINT) FROM some";
+             SELECT count(*), CAST(COALESCE(SUM(seq), 0) AS BIGINT) FROM heads_of";
         self.progress(sql, vec![Param::Uuid(root.0), Param::Int(i64::from(limit))]).await
     }
 
@@ -201,11 +201,11 @@ impl Store {
         user: Option<&UserId>,
         limit: u32,
     ) -> Result<(usize, u64), StoreError> {
-        let sql = "WITH some(seq) AS (
+        let sql = "WITH heads_of(seq) AS (
                SELECT h.seq FROM runs r JOIN heads h ON h.run_id = r.id
                WHERE ($1 = '' OR r.user_id = $1) ORDER BY r.id DESC LIMIT $2
              )
-             SELECT count(*), CAST(COALESCE(SUM(seq), 0) AS BIGINT) FROM some";
+             SELECT count(*), CAST(COALESCE(SUM(seq), 0) AS BIGINT) FROM heads_of";
         let user = user.map_or("", UserId::as_str).to_owned();
         self.progress(sql, vec![Param::Text(user), Param::Int(i64::from(limit))]).await
     }
@@ -220,11 +220,11 @@ impl Store {
         let sql = "WITH RECURSIVE tree(id) AS (
                SELECT id FROM runs WHERE session_key = $1 AND user_id = $2
                UNION SELECT child.id FROM runs child JOIN tree ON child.parent_run_id = tree.id
-             ), some(seq) AS (
+             ), heads_of(seq) AS (
                SELECT h.seq FROM tree JOIN heads h ON h.run_id = tree.id
                ORDER BY tree.id DESC LIMIT $3
              )
-             SELECT count(*), CAST(COALESCE(SUM(seq), 0) AS BIGINT) FROM some";
+             SELECT count(*), CAST(COALESCE(SUM(seq), 0) AS BIGINT) FROM heads_of";
         let params = vec![
             Param::Text(session.0.clone()),
             Param::Text(user.0.clone()),

@@ -132,7 +132,8 @@ on_both! {
         a_tree_is_a_run_and_all_that_it_led_to
         a_session_is_what_was_said_before
         a_run_is_found_by_how_its_id_begins
-        tokens_are_kept_found_and_revoked;
+        tokens_are_kept_found_and_revoked
+        how_far_runs_have_come_is_another_with_every_event;
     visit:
         a_visit_ends_with_its_time_its_token_or_by_hand
         a_link_lets_one_in

@@ -188,3 +188,30 @@ pub async fn tokens_are_kept_found_and_revoked(home: &Home) {
     assert_eq!(store.token_by_digest([0; 32]).await.unwrap(), None);
     assert_eq!(store.tokens().await.unwrap()[0].revoked_at, Some(at(5)));
 }
+
+pub async fn how_far_runs_have_come_is_another_with_every_event(home: &Home) {
+    let store = home.open().await;
+    let other = home.another(&store).await;
+    let session = SessionKey::from("talk");
+    let talk = Created { session_key: Some(session.clone()), ..created("above") };
+    let above = make(&store, talk).await;
+    let beneath = make(&store, Created { parent: Some(above), ..created("beneath") }).await;
+    let elsewhere = make(&store, Created { user: "eve".into(), ..created("elsewhere") }).await;
+    let (ada, eve) = (UserId::from("ada"), UserId::from("eve"));
+    let seen = async || {
+        [
+            other.progress_of_newest(None, 100).await.unwrap(),
+            other.progress_of_newest(Some(&ada), 100).await.unwrap(),
+            other.progress_of_newest(Some(&eve), 100).await.unwrap(),
+            other.progress_of_tree(above, 100).await.unwrap(),
+            other.progress_of_session(&ada, &session, 100).await.unwrap(),
+            other.progress_of_session(&eve, &session, 100).await.unwrap(),
+        ]
+    };
+    assert_eq!(seen().await, [(3, 3), (2, 2), (1, 1), (2, 2), (2, 2), (0, 0)]);
+    append(&store, beneath, [spoke("hurry")], Fence::Outside).await.unwrap();
+    assert_eq!(seen().await, [(3, 4), (2, 3), (1, 1), (2, 3), (2, 3), (0, 0)]);
+    append(&store, elsewhere, [spoke("hurry")], Fence::Outside).await.unwrap();
+    assert_eq!(seen().await, [(3, 5), (2, 3), (1, 2), (2, 3), (2, 3), (0, 0)]);
+    assert_eq!(other.progress_of_newest(None, 1).await.unwrap(), (1, 2));
+}
