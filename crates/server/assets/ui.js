@@ -852,13 +852,12 @@ const badge = find("#badge");
 if (badge && !badge.hidden) seal(Number(badge.textContent));
 const button = find("#fresh");
 if (button) button.addEventListener("click", letGo);
-document.addEventListener("focusout", () => setTimeout(() => {
-  for (const list of all("[data-hold]")) if (isHeld(list)) return;
-  letGo();
-}, 0));
-for (const list of all("[data-hold]")) {
-  list.addEventListener("pointerleave", () => setTimeout(() => !isHeld(list) && letGo(), 200));
-}
+// Whoever has the focus or the pointer elsewhere has let go of every list, also of one that came
+// since.
+const looseIn = (pause) => held.size && setTimeout(() => all("[data-hold]").some(isHeld) || letGo(), pause);
+document.addEventListener("focusout", () => looseIn(0));
+document.addEventListener("pointerover", () => looseIn(200));
+document.documentElement.addEventListener("pointerleave", () => looseIn(200));
 document.addEventListener("visibilitychange", visibility);
 for (const call of all("[data-call]")) born.set(call, performance.now());
 for (const log of all("[data-log]")) log.scrollTop = log.scrollHeight;

@@ -56,6 +56,8 @@ mod keys;
 mod latch;
 #[path = "api/limits.rs"]
 mod limits;
+#[path = "api/live.rs"]
+mod live;
 #[path = "api/machine.rs"]
 mod machine;
 #[path = "api/mail.rs"]

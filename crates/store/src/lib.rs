@@ -17,6 +17,7 @@ pub mod fault;
 pub mod fuzz;
 pub mod log;
 pub mod mail;
+mod mark;
 pub mod memory;
 mod migrate;
 pub mod org;
@@ -44,6 +45,7 @@ use chancery_domain::id::WorkerId;
 pub use bell::{Bell, Changed};
 pub use error::{OpenError, StoreError};
 pub use log::{AppendError, Fence};
+pub use mark::Mark;
 pub use queue::{Claimed, Lease};
 
 /// Where the record is kept.

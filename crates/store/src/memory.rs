@@ -26,7 +26,7 @@ use serde_json::Value;
 
 use self::session::Wall;
 use crate::audit::drafts;
-use crate::{Database, Store, StoreError};
+use crate::{Database, Mark, Store, StoreError};
 
 pub use deposit::Due;
 pub use row::{Memory, Source};
@@ -167,6 +167,12 @@ impl Store {
         within!(read, self, wall, session => page(session, &plan, before, limit))
     }
 
+    /// Another answer, and a page of these memories is another.
+    pub async fn mark_of_memories(&self, plan: &Plan) -> Result<Mark, StoreError> {
+        let (wall, plan) = (Wall::of(plan), plan.clone());
+        within!(read, self, wall, session => marked(session, &plan))
+    }
+
     /// Forgets a memory, and all that it had taken the place of. Answers whether it was there.
     pub async fn forget_memory(
         &self,
@@ -215,6 +221,15 @@ async fn page(
     let rows = row::page(session, &reach, before, limit).await?;
     let found = row::whole(session, &reach, rows).await?;
     Ok(found.into_iter().map(|(_, memory)| memory).collect())
+}
+
+/// Partitions count what is in them; what takes the place of another is the newest.
+async fn marked(session: &impl session::Session, plan: &Plan) -> Result<Mark, StoreError> {
+    let reach = reach::reach(session, plan).await?;
+    let corpus = reach.corpus();
+    let newest = row::page(session, &reach, None, 1).await?;
+    let (high, low) = newest.first().map_or((0, 0), |it| it.id.0.as_u64_pair());
+    Ok(Mark([corpus.docs, corpus.length, high, low].map(u64::cast_signed).to_vec()))
 }
 
 async fn forgotten(

@@ -38,6 +38,7 @@ migrations! {
     13 "0013_visits";
     14 "0014_vouched";
     15 "0015_cost";
+    16 "0016_by_person";
 }
 
 /// The table that says what has been applied; the same text for both databases.

@@ -60,6 +60,13 @@ on_both! {
         an_attachment_is_beneath_the_workspace_and_no_secret
         an_answer_ends_the_wait_for_it
         a_board_that_is_to_be_told_is_told_through_the_outbox;
+    mark:
+        a_mark_of_mail_is_another_for_whose_it_is
+        a_mark_of_a_contract_follows_what_came_of_it
+        a_mark_of_rules_says_which_hold
+        a_mark_of_the_audit_is_of_what_concerns_somebody
+        a_mark_of_visits_tokens_and_deliveries
+        a_mark_of_memories_is_of_those_within_reach;
     memory:
         a_memory_is_kept_and_found_with_all_that_was_said_of_it
         the_same_text_is_kept_once_in_a_partition

@@ -8,6 +8,7 @@ pub mod deposit;
 pub mod family;
 pub mod log;
 pub mod mail;
+pub mod mark;
 pub mod memory;
 pub mod org;
 pub mod outbox;

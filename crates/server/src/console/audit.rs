@@ -83,9 +83,12 @@ pub async fn list(
     Params(params): Params<audit::ListParams>,
 ) -> Result<Response> {
     let w = visitor.words();
+    let older = params.is_older();
     let Json(page) = audit::list(State(app), visitor.caller.clone(), Params(params)).await?;
     let rows = page.items.iter().map(|it| row(it, w)).collect();
     let frame = Frame::of(&visitor, Room::Audit, w.audit);
+    // What is older stays as it is.
+    let frame = if older { frame } else { frame.watching("audit") };
     let query = given.query();
     draw(&AuditPage { frame, given, rows, next: page.next_cursor, query })
 }

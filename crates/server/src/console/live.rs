@@ -1,6 +1,8 @@
 //! What a page is told while it is looked at: that something of it is stale, and how many
 //! questions wait. It carries nothing else; the page asks for itself anew.
 
+mod watch;
+
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -8,7 +10,7 @@ use axum::extract::{Query, State};
 use axum::http::HeaderValue;
 use axum::response::sse::{Event as Frame, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use chancery_domain::id::{PermissionId, RunId, SessionKey, UserId};
+use chancery_domain::id::{PermissionId, UserId};
 use chancery_runtime::clock;
 use chancery_store::Changed;
 use futures_util::stream::{self, Stream};
@@ -16,40 +18,27 @@ use serde::Deserialize;
 use tokio::sync::broadcast;
 
 use super::visitor::Visitor;
+use watch::{Seen, Watch};
+
 use crate::error::Result;
 use crate::router::App;
 
 /// Waking is a hint; this often a stream looks without one.
 const LOOK: Duration = Duration::from_secs(5);
-/// What happens within this time is told at once: a page that is asked for more often than this
-/// is not read any better.
-const GATHER: Duration = Duration::from_millis(60);
-/// A tree of more runs is not watched as a whole.
-const TREE_MAX: u32 = 500;
 
 #[derive(Debug, Deserialize)]
 pub struct Params {
-    /// `inbox`, a run's id, or a thread's key behind `thread:`; nothing: only what waits.
+    /// What [`Watch::of`] knows; nothing: only what waits.
     #[serde(default)]
     watch: String,
 }
 
-/// What a page shows, as far as one can tell whether it has changed.
-#[derive(Debug, Clone)]
-enum Watch {
-    Nothing,
-    Runs { of: Option<UserId> },
-    Run(RunId),
-    Thread { user: UserId, key: SessionKey },
-}
-
 /// How it all stood when it was last looked at.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 struct Mark {
     waiting: u64,
     newest: Option<PermissionId>,
-    /// Of the runs that are watched: how many, and how far they have come together.
-    runs: (usize, u64),
+    seen: Seen,
 }
 
 struct Follower {
@@ -67,17 +56,8 @@ pub async fn events(
     visitor: Visitor,
     Query(Params { watch }): Query<Params>,
 ) -> Result<Response> {
-    let caller = &visitor.caller;
-    let watch = match watch.as_str() {
-        "runs" => Watch::Runs { of: caller.sees()? },
-        id if id.starts_with(RunId::PREFIX) => Watch::Run(caller.run(&app, id).await?.id),
-        key if key.starts_with("thread:") => {
-            let key = SessionKey::from(&key["thread:".len()..]);
-            Watch::Thread { user: caller.acts_for(None)?, key }
-        }
-        _ => Watch::Nothing,
-    };
-    let asked_for = caller.asked_for(&app)?;
+    let watch = Watch::of(&app, &visitor, &watch).await?;
+    let asked_for = visitor.caller.asked_for(&app)?;
     let changes = app.store.bell().changes();
     let visit = visitor.digest;
     let follower = Follower { app, visit, asked_for, watch, changes, last: None };
@@ -116,15 +96,9 @@ impl Follower {
     }
 
     async fn look(&self) -> Result<Mark> {
-        let store = &self.app.store;
-        let pending = store.pending(self.asked_for.as_ref()).await?;
-        let runs = match &self.watch {
-            Watch::Nothing => (0, 0),
-            Watch::Runs { of } => store.progress_of_newest(of.as_ref(), TREE_MAX).await?,
-            Watch::Run(run) => store.progress_of_tree(*run, TREE_MAX).await?,
-            Watch::Thread { user, key } => store.progress_of_session(user, key, TREE_MAX).await?,
-        };
-        Ok(Mark { waiting: pending.count, newest: pending.newest, runs })
+        let pending = self.app.store.pending(self.asked_for.as_ref()).await?;
+        let seen = self.watch.look(&self.app).await?;
+        Ok(Mark { waiting: pending.count, newest: pending.newest, seen })
     }
 
     /// Until something has changed somewhere, and a moment longer.
@@ -139,7 +113,7 @@ impl Follower {
             () = look => return,
             () = self.app.stop.cancelled() => return,
         }
-        tokio::time::sleep(GATHER).await;
+        tokio::time::sleep(self.watch.gather()).await;
         // What has come meanwhile is seen by the same look.
         self.changes = self.changes.resubscribe();
     }

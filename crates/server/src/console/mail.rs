@@ -86,7 +86,7 @@ pub async fn list(
             tab("contracts", w.contracts, listed.items.len()),
         ],
         list: if shows == "sent" { sent.items } else { inbox.items },
-        frame: Frame::of(&visitor, Room::Mail, w.mail),
+        frame: Frame::of(&visitor, Room::Mail, w.mail).watching("mail"),
         kinds: org.mail.keys().cloned().collect(),
         to: chancery_domain::mail::contacts(org, BOARD),
         shows: shows.to_owned(),
@@ -116,7 +116,7 @@ pub async fn show(
     Path(id): Path<String>,
 ) -> Result<Response> {
     let Json(found) = mail::show(State(app), visitor.caller.clone(), Path(id)).await?;
-    let frame = Frame::of(&visitor, Room::Mail, visitor.words().mail);
+    let frame = Frame::of(&visitor, Room::Mail, visitor.words().mail).watching(&*found.id);
     let fields = match found.fields.is_empty() {
         true => String::new(),
         false => serde_json::to_string_pretty(&found.fields).unwrap_or_default(),
@@ -201,7 +201,7 @@ pub async fn show_contract(
     let steps =
         contract::State::parse(state).map(|it| steps(it, story.contract.failures)).into_iter();
     let steps = steps.flatten().map(|it| it.to_string()).collect();
-    let frame = Frame::of(&visitor, Room::Mail, w.contract);
+    let frame = Frame::of(&visitor, Room::Mail, w.contract).watching(&*story.contract.id);
     draw(&ContractPage { frame, states, terms, steps, story })
 }
 

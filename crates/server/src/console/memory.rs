@@ -64,6 +64,10 @@ pub async fn list(
 ) -> Result<Response> {
     let w = visitor.words();
     let caller = visitor.caller.clone();
+    // What is older stays as it is, and so does what was found: to search again costs the words
+    // that a model reads.
+    let newest = asked.q.trim().is_empty() && asked.cursor.is_empty();
+    let frame = Frame::of(&visitor, Room::Memory, w.memory);
     let (rows, next) = if asked.q.trim().is_empty() {
         let params = memories::ListParams::of(&asked.kind, &asked.cursor);
         let Json(page) = memories::list(State(app), caller, Params(params)).await?;
@@ -83,7 +87,7 @@ pub async fn list(
         (found.collect(), None)
     };
     draw(&MemoryPage {
-        frame: Frame::of(&visitor, Room::Memory, w.memory),
+        frame: if newest { frame.watching("memory") } else { frame },
         back: visitor.path.clone(),
         q: asked.q,
         mode: asked.mode,

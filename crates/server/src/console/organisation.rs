@@ -107,7 +107,7 @@ pub async fn show(
     parties.extend(agents.iter().cloned());
     let cell = cell(&app, &authority, &visitor, &asked, &open).await?;
     draw(&OrgPage {
-        frame: Frame::of(&visitor, Room::Organisation, w.organisation),
+        frame: Frame::of(&visitor, Room::Organisation, w.organisation).watching("organisation"),
         chart: Chart::of(every),
         tools: tools(&authority, &agents),
         mail: mail(&open, &parties),

@@ -83,6 +83,11 @@ impl Frame {
         Frame { watch: what.into(), ..self }
     }
 
+    /// Marks a part of a page that is drawn anew: where the page watches something.
+    pub fn live(&self) -> &'static str {
+        if self.watch.is_empty() { "" } else { " data-live" }
+    }
+
     /// For those who are not signed in.
     pub fn outside(look: Look, title: &str) -> Frame {
         Frame {

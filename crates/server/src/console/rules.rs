@@ -72,6 +72,8 @@ pub async fn list(
     Query(asked): Query<Asked>,
 ) -> Result<Response> {
     let (w, now) = (visitor.words(), clock::now());
+    // What is older stays as it was when it was looked for.
+    let watch = if asked.cursor.is_empty() { "rules" } else { "" };
     let params = Params(rules::ListParams::from(asked.cursor));
     let Json(page) = rules::list(State(app.clone()), visitor.caller.clone(), params).await?;
     let mut rows = Vec::with_capacity(page.items.len());
@@ -81,7 +83,7 @@ pub async fn list(
     // What is said of it stands in the record: a link that claims more says nothing.
     let did = rules::show(State(app), visitor.caller.clone(), Path(asked.did)).await;
     let did = did.map(|Json(it)| told(&it, w, now)).unwrap_or_default();
-    let frame = Frame::of(&visitor, Room::Rules, w.rules);
+    let frame = Frame::of(&visitor, Room::Rules, w.rules).watching(watch);
     draw(&RulesPage { frame, rows, did, next: page.next_cursor })
 }
 

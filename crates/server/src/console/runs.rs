@@ -83,7 +83,9 @@ pub async fn list(
     let more = found.len() > LIST as usize;
     found.truncate(LIST as usize);
     let next = found.last().filter(|_| more).map(|it| it.id.to_string());
-    let frame = Frame::of(&visitor, Room::Runs, w.runs).watching("runs");
+    let frame = Frame::of(&visitor, Room::Runs, w.runs);
+    // What is older stays as it is.
+    let frame = if params.before.is_empty() { frame.watching("runs") } else { frame };
     let rows = found.iter().map(|it| row(it, w)).collect();
     let status = status.copied().unwrap_or_default().to_owned();
     draw(&RunsPage { frame, rows, status, statuses: STATUSES, next })

@@ -140,9 +140,11 @@ struct Person {
 
 pub async fn show(State(app): State<App>, visitor: Visitor) -> Result<Response> {
     let page = page(&app, &visitor).await?;
-    draw(&page)
+    let frame = page.frame.watching("settings");
+    draw(&SettingsPage { frame, ..page })
 }
 
+/// What answers a form stays as it is: it says something once.
 async fn page(app: &App, visitor: &Visitor) -> Result<SettingsPage> {
     let (mut tokens, mut deliveries, mut subscribers) = (None, None, Vec::new());
     if let Ok(operator) = operator(visitor) {

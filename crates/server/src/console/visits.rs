@@ -44,7 +44,7 @@ pub async fn list(app: &App, visitor: &Visitor) -> Result<Vec<Seen>> {
 }
 
 /// Whose visits somebody sees and ends; `None`: everybody's.
-fn whose(visitor: &Visitor) -> Option<&str> {
+pub fn whose(visitor: &Visitor) -> Option<&str> {
     (!visitor.caller.is_operator()).then(|| visitor.name())
 }
 

@@ -95,6 +95,13 @@ narrowing! { ListParams {
     cursor: Option<u64>,
 } }
 
+impl ListParams {
+    /// Whether it asks for a page that is not the newest.
+    pub fn is_older(&self) -> bool {
+        self.cursor.is_some()
+    }
+}
+
 narrowing! {
     /// An export has no pages.
     ExportParams {}

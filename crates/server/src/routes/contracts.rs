@@ -198,7 +198,8 @@ fn missing(id: &str) -> ApiError {
     ApiError::NotFound { what: "contract", id: id.chars().take(64).collect() }
 }
 
-async fn visible(app: &App, caller: &Caller, id: &str) -> Result<ContractRow> {
+/// A contract that the caller may see. What is between others is not there.
+pub async fn visible(app: &App, caller: &Caller, id: &str) -> Result<ContractRow> {
     let row = app.store.contract(&ContractId::from(id)).await?.ok_or_else(|| missing(id))?;
     if concerns(app, caller, &row) { Ok(row) } else { Err(missing(id)) }
 }

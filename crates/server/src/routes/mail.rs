@@ -154,17 +154,18 @@ pub async fn show(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Json<Mail>> {
-    let missing = || ApiError::NotFound { what: "mail", id: id.chars().take(64).collect() };
-    let parsed = MailId(id.clone());
-    let mail = app.store.mail(&parsed).await?.ok_or_else(missing)?;
-    if !caller.is_party(&mail.from, &mail.to, &mail.user) {
-        return Err(missing());
-    }
+    let mail = visible(&app, &caller, &id).await?;
     if caller.is_recipient(&mail.to) && mail.read_at.is_none() {
-        app.store.mark_read(&parsed, clock::now()).await?;
+        app.store.mark_read(&mail.id, clock::now()).await?;
     }
-    let mail = app.store.mail(&parsed).await?.ok_or_else(missing)?;
-    Ok(Json(view::mail::mail(mail)))
+    Ok(Json(view::mail::mail(visible(&app, &caller, &id).await?)))
+}
+
+/// A mail that the caller may see. What is between others is not there.
+pub async fn visible(app: &App, caller: &Caller, id: &str) -> Result<MailRow> {
+    let missing = || ApiError::NotFound { what: "mail", id: id.chars().take(64).collect() };
+    let mail = app.store.mail(&MailId::from(id)).await?.ok_or_else(missing)?;
+    if caller.is_party(&mail.from, &mail.to, &mail.user) { Ok(mail) } else { Err(missing()) }
 }
 
 #[derive(Debug, Default, Deserialize, IntoParams)]

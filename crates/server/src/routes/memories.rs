@@ -209,6 +209,11 @@ pub async fn list(
     Ok(Json(Page { items: rows.into_iter().map(view::memory::memory).collect(), next_cursor }))
 }
 
+/// All of it, for whoever wants to know whether it has changed.
+pub fn readable(caller: &Caller) -> Result<Plan> {
+    Ok(everything(&caller.remembers(None)?))
+}
+
 asks_which! { ExportParams {} {} }
 
 /// All that the caller may read, the newest first, a line of JSON each.

@@ -52,11 +52,11 @@ pub fn small_company() -> Arc<Org> {
     Arc::new(org)
 }
 
-fn at(minutes: i64) -> Timestamp {
+pub(super) fn at(minutes: i64) -> Timestamp {
     Timestamp::from_second(1_700_000_000 + minutes * 60).unwrap()
 }
 
-fn mail(from: &str, to: &str, kind: &str, at: Timestamp) -> Outgoing {
+pub(super) fn mail(from: &str, to: &str, kind: &str, at: Timestamp) -> Outgoing {
     Outgoing {
         id: clock::new_mail_id(at),
         contract: clock::new_contract_id(at),
