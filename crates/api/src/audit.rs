@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::permission::Reason;
+use crate::permission::{Looked, Reason, Way};
 
 /// One entry: who did or was refused what, and by which rule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -45,6 +45,25 @@ pub struct Entry {
     #[schema(required = true)]
     pub prev: Option<String>,
     pub hash: String,
+    /// Every layer as it was then, or every step of a mail; only on a single one, of a ruling.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub layers: Vec<Looked>,
+    /// What the rules in force say of the same; only on a single one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub now: Option<RuledNow>,
+    /// What would let it through now; only on a single one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ways: Vec<Way>,
+}
+
+/// What the rules in force say of something that was ruled on before.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RuledNow {
+    /// `allow`, `require_approval`, `require_human` or `deny`
+    pub ruling: String,
+    /// Of the organisation.
+    pub version: u64,
+    pub layers: Vec<Looked>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]

@@ -17,6 +17,35 @@ pub struct Reason {
     pub detail: String,
 }
 
+/// Something that would let a call or a mail through that the rules stand against.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Way {
+    /// `now`: one of these is enough. `later`, `run`, `agent` and `person`: time, another run,
+    /// another agent or somebody's approval is needed. `organisation`: an operator changes it, and
+    /// all of these are needed together.
+    pub kind: String,
+    pub text: String,
+    /// Follows the text: which list or rule, and where it is written. Empty: the text says it all.
+    pub rule: String,
+}
+
+/// What became of one layer, or of one step of a mail's way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Looked {
+    /// A layer, or of mail: `sender`, `recipient`, `contact`, `type`, `contract`, `attachments`
+    /// or `fields`.
+    pub layer: String,
+    /// `pass`, `objects` or `not_looked_at`
+    pub said: String,
+    /// Of one that objects: `require_approval`, `require_human` or `deny`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    pub rule: String,
+    pub detail: String,
+    /// Whether it is the one that decided.
+    pub decides: bool,
+}
+
 /// One call's need for a decision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Permission {
@@ -227,4 +256,7 @@ pub struct Authorized {
     pub reasons: Vec<Reason>,
     /// All layers in their order, those that had nothing to say included.
     pub layers: Vec<Reason>,
+    /// What would let it through. For people: an agent is not told.
+    #[serde(default)]
+    pub ways: Vec<Way>,
 }

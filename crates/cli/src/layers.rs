@@ -1,6 +1,6 @@
 //! A ruling as people read it: every layer's word, and what would let the call through.
 
-use chancery_api::permission::Reason;
+use chancery_api::permission::{Looked, Reason, Way};
 
 use crate::output::one_line;
 use crate::terminal::Terminal;
@@ -58,70 +58,44 @@ pub fn table(layers: &[Reason], terminal: Terminal) -> String {
     text
 }
 
-/// What would have to be otherwise. Every layer that objects is named: all of them have to give
-/// way, so that nobody mends one only to meet the next.
-pub fn ways(
-    tool: &str,
-    reasons: &[Reason],
-    permission: Option<&str>,
-) -> Vec<(&'static str, String)> {
-    let denies: Vec<&Reason> = reasons.iter().filter(|it| it.outcome == "deny").collect();
-    if denies.is_empty() {
-        let human = reasons.iter().any(|it| it.outcome == "require_human");
-        let who = if human { "a person approves it, each time" } else { "someone approves it" };
-        return match (reasons.iter().any(|it| it.outcome != "allow"), permission) {
-            (true, Some(id)) => vec![("now", format!("{who}: chancery approval show {id}"))],
-            (true, None) => vec![("when asked", who.to_owned())],
-            (false, _) => Vec::new(),
-        };
-    }
-    let mut ways: Vec<(&'static str, String)> = Vec::new();
-    for reason in denies {
-        let way = way(tool, reason);
-        if !ways.contains(&way) {
-            ways.push(way);
-        }
-    }
-    if reasons.iter().any(|it| it.outcome.starts_with("require")) {
-        ways.push(("then", "someone approves it".to_owned()));
-    }
-    ways
+/// What a record says of every layer, or of every step of a mail.
+pub fn looked(all: &[Looked], terminal: Terminal) -> String {
+    let reasons: Vec<Reason> = all
+        .iter()
+        .map(|it| Reason {
+            layer: it.layer.clone(),
+            // A dash is for what said nothing because it was not asked.
+            rule: match (&*it.said, &*it.rule) {
+                ("not_looked_at", _) => String::new(),
+                (_, "") => "-".to_owned(),
+                (_, rule) => rule.to_owned(),
+            },
+            outcome: it.outcome.clone().unwrap_or_else(|| "allow".to_owned()),
+            detail: it.detail.clone(),
+        })
+        .collect();
+    table(&reasons, terminal)
 }
 
-fn way(tool: &str, reason: &Reason) -> (&'static str, String) {
-    let rule = &reason.rule;
-    match (&*reason.layer, &**rule) {
-        ("tool", "INVALID_ARGUMENTS") => ("now", format!("other arguments: {}", reason.detail)),
-        ("tool", _) => ("operator", format!("a tool `{tool}` in tools.yaml, or another tool")),
-        ("identity", _) => ("org change", format!("{}: add or activate it", reason.detail)),
-        // What a run was given is fixed when it starts; what binds its person is written down.
-        ("delegation", rule) if rule.contains('(') || rule.contains('.') => {
-            ("org change", format!("`{tool}` among what the person may use: {rule}"))
-        }
-        ("delegation", rule) => {
-            ("new run", format!("one that is given `{tool}`; {rule} is fixed when a run starts"))
-        }
-        ("role", rule) if rule.contains("deny_tools") => {
-            ("org change", format!("take what matches `{tool}` out of {rule}"))
-        }
-        ("role", rule) => (
-            "org change",
-            format!("add `{tool}` to {rule}, or let an agent do it whose role has it"),
-        ),
-        ("arguments", rule) => ("now", format!("other arguments, within {rule}")),
-        ("limits", rule) => ("later", format!("when {rule} has room again")),
-        (_, rule) => ("org change", format!("another word than `deny` in {rule}")),
-    }
-}
-
-/// The explanation's last part.
-pub fn ways_text(ways: &[(&str, String)]) -> String {
+/// The explanation's last part; `open` is a question that is asked and not answered.
+pub fn ways(ways: &[Way], open: Option<&str>) -> String {
     if ways.is_empty() {
         return String::new();
     }
     let mut text = "What would let it through\n".to_owned();
-    for (when, what) in ways {
-        text.push_str(&format!("  {when:<11} {}\n", one_line(what)));
+    for way in ways {
+        let takes = match (&*way.kind, open) {
+            ("person", Some(_)) => "now",
+            ("run", _) => "new run",
+            ("organisation", _) => "org change",
+            (kind, _) => kind,
+        };
+        let more = match (&*way.kind, open) {
+            ("person", Some(id)) => format!(": chancery approval show {id}"),
+            _ if way.rule.is_empty() => String::new(),
+            _ => format!(" {}", way.rule),
+        };
+        text.push_str(&format!("  {takes:<11} {}\n", one_line(&format!("{}{more}", way.text))));
     }
     text
 }
@@ -136,25 +110,22 @@ mod tests {
     }
 
     #[test]
-    fn every_layer_that_objects_is_a_thing_to_change() {
-        let reasons = [
-            reason("role", "qa.tools (roles.yaml:9:3)", "deny"),
-            reason("delegation", "allowed_tools", "deny"),
-            reason("risk", "risk.high", "require_approval"),
-            reason("identity", "agents", "allow"),
-        ];
-        let ways = ways("pay", &reasons, None);
-        let when: Vec<&str> = ways.iter().map(|it| it.0).collect();
-        assert_eq!(when, ["org change", "new run", "then"]);
-        assert!(ways[0].1.contains("qa.tools (roles.yaml:9:3)"));
-    }
-
-    #[test]
     fn what_is_asked_is_let_through_by_an_answer() {
-        let human = [reason("capability", "c", "require_human")];
-        assert_eq!(ways("pay", &human, Some("perm_1"))[0].0, "now");
-        assert_eq!(ways("pay", &human, None)[0].0, "when asked");
-        assert_eq!(ways("pay", &[reason("role", "r", "allow")], None), []);
+        let way = |kind: &str, text: &str, rule: &str| {
+            let [kind, text, rule] = [kind, text, rule].map(str::to_owned);
+            Way { kind, text, rule }
+        };
+        let all = [
+            way("person", "someone approves it", ""),
+            way("organisation", "add `pay` to", "qa.tools (roles.yaml:9)"),
+        ];
+        let told = "What would let it through\n  person      someone approves it\n  \
+                    org change  add `pay` to qa.tools (roles.yaml:9)\n";
+        assert_eq!(ways(&all, None), told);
+        let open = "What would let it through\n  \
+                    now         someone approves it: chancery approval show perm_1\n";
+        assert_eq!(ways(&all[..1], Some("perm_1")), open);
+        assert_eq!(ways(&[], Some("perm_1")), "");
     }
 
     #[test]

@@ -138,6 +138,16 @@ impl AuditId {
             .chain_update(seq.to_be_bytes())
             .chain_update(ordinal.to_be_bytes())
             .finalize();
+        AuditId::within(run, &digest)
+    }
+
+    /// The id of the entry about what a call of a run came to, by the call's idempotency key.
+    pub fn of_call(run: RunId, key: &str) -> AuditId {
+        let digest = Sha256::new().chain_update(run.0.as_bytes()).chain_update(key).finalize();
+        AuditId::within(run, &digest)
+    }
+
+    fn within(run: RunId, digest: &[u8]) -> AuditId {
         // Its time is the run's: only so can everyone who knows the place in the log know the id.
         let mut bytes = *run.0.as_bytes();
         bytes[6..].copy_from_slice(&digest[..10]);

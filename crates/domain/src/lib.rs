@@ -7,7 +7,8 @@
 //! group and what is handed back, [`room`] whose turn it is there, [`policy`] what the rules say
 //! about a call, [`audit`] what is kept of it for those who check, [`memory`] what is remembered
 //! and for whom, [`mail`] who writes to whom, [`contract`] work that is handed down, [`raise`] what
-//! follows when nobody answers, [`chart`] how the organisation is changed from within.
+//! follows when nobody answers, [`chart`] how the organisation is changed from within, [`ways`] what
+//! would let something through that was refused.
 
 pub mod id;
 
@@ -30,3 +31,4 @@ pub mod org;
 pub mod policy;
 pub mod raise;
 pub mod text;
+pub mod ways;

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::contract::{self, Contract, Warrant};
 use crate::id::AgentId;
 use crate::org::{Contact, Direction, MailType, Org, Role};
-use crate::policy::{Access, rule_on_protected, scope_components};
+use crate::policy::{Access, Looked, Ruling, Said, rule_on_protected, scope_components};
 
 pub use draft::{Attachment, Draft, NOT_THE_SENDERS, Priority};
 pub use hand::{HANDED_MAX, Waiting, handed_together};
@@ -91,6 +91,24 @@ pub struct Rejection {
     pub contacts: Vec<String>,
     /// The recipient is there, but not at work: the sender's superior is told.
     pub deactivated: bool,
+}
+
+/// All steps in their order, of a mail that one of them rejected, or none. Those after it were not
+/// asked: unlike the layers over a call, the first that fails ends it.
+pub fn steps_looked_at(rejected: Option<(Step, &str)>) -> Vec<Looked> {
+    let after = "the step before it had rejected the mail";
+    Step::ALL
+        .into_iter()
+        .map(|step| {
+            let (said, detail) = match rejected {
+                Some((at, why)) if step == at => (Said::Objects(Ruling::Deny), why),
+                Some((at, _)) if step > at => (Said::NotLookedAt, after),
+                _ => (Said::Passes, "had nothing against it"),
+            };
+            let (at, decides) = (step.as_str(), matches!(said, Said::Objects(_)));
+            Looked { at, said, rule: String::new(), detail: detail.to_owned(), decides }
+        })
+        .collect()
 }
 
 /// What has to be known before a mail can be routed.
@@ -292,7 +310,7 @@ fn check_type(
     Ok(())
 }
 
-fn check_direction(kind: &MailType, from: u8, to: u8) -> Result<(), &'static str> {
+pub(crate) fn check_direction(kind: &MailType, from: u8, to: u8) -> Result<(), &'static str> {
     match kind.direction {
         Direction::Up if to >= from => Err("up"),
         Direction::Down if to <= from => Err("down"),

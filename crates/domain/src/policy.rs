@@ -10,14 +10,17 @@ mod compiled;
 mod explain;
 mod file_scope;
 mod limits;
+mod looked;
 mod protected;
 
 pub use bounds::{Bounds, glob, is_glob};
 pub use branch::is_branch_name;
 pub use compiled::{Delegation, Policy, ToolFacts};
 pub use explain::Verdict;
+pub(crate) use explain::placed;
 pub use file_scope::{Access, components as scope_components};
 pub use limits::{Limits, Spent};
+pub use looked::{Looked, Manner, Said, looked_at};
 pub use protected::{protected, rule_on_protected};
 
 use serde::{Deserialize, Serialize};

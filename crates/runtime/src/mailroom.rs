@@ -15,7 +15,7 @@ use chancery_domain::audit::{Entry, kind};
 use chancery_domain::contract::State;
 use chancery_domain::event::{Actor, Created};
 use chancery_domain::history::History;
-use chancery_domain::id::AgentId;
+use chancery_domain::id::{AgentId, AuditId};
 use chancery_domain::mail::{BOARD, CONTRACT, Draft, Rejection};
 use chancery_domain::org::Org;
 use chancery_store::log::{CreateOutcome, IdempotencyKey};
@@ -97,6 +97,8 @@ impl Mailroom {
         let from = context.speaker.agent.as_str();
         let by = Actor::Agent(context.speaker.agent.clone());
         let mut outgoing = self.from_outside(draft, from, by, behalf);
+        // Whoever reads the run's log finds the entry of a rejection by the call.
+        outgoing.entry.id = AuditId::of_call(context.run, &context.idempotency_key);
         outgoing.key = Some(context.idempotency_key.clone());
         outgoing
     }
@@ -104,6 +106,7 @@ impl Mailroom {
     /// A mail that no run sends: of the board, or of an agent that works elsewhere.
     pub fn from_outside(&self, draft: Draft, from: &str, by: Actor, behalf: Behalf) -> Outgoing {
         let at = clock::now();
+        let about = draft.contract_ref.as_ref().map(|it| it.0.chars().take(64).collect::<String>());
         let entry = Entry {
             user: Some(behalf.user.clone()),
             agent: (from != BOARD).then(|| AgentId::from(from)),
@@ -111,6 +114,7 @@ impl Mailroom {
             detail: serde_json::json!({
                 "to": draft.to.chars().take(256).collect::<String>(),
                 "type": draft.kind.chars().take(64).collect::<String>(),
+                "contract_ref": about,
             }),
             ..Entry::new(clock::new_audit_id(), kind::MAIL_REJECTED, by)
         };

@@ -32,6 +32,7 @@ mod visitor;
 mod visits;
 mod vouched;
 mod welcome;
+mod why;
 mod words;
 
 use std::sync::Arc;

@@ -28,5 +28,6 @@ mod surface;
 pub mod tokens;
 mod turnstile;
 mod view;
+mod why;
 
 pub use start::{Running, StartError, start, url};

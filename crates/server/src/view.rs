@@ -5,7 +5,7 @@ pub mod mail;
 pub mod memory;
 pub mod org;
 
-use chancery_api::permission::{Inquiry, Link, Permission, Reason, StandingRule};
+use chancery_api::permission::{Inquiry, Link, Looked, Permission, Reason, StandingRule, Way};
 use chancery_api::run::{DelegatedPermissions, Event, ForkedFrom, Run, Tree, Usage, Wait};
 use chancery_api::{token, webhook};
 use chancery_domain::command;
@@ -14,6 +14,7 @@ use chancery_domain::history::History;
 use chancery_domain::id::{MessageId, PermissionId, RunId};
 use chancery_domain::policy::{self, Bounds};
 use chancery_domain::run;
+use chancery_domain::ways;
 use chancery_store::delivery;
 use chancery_store::permission::PermissionRow;
 use chancery_store::read::RunRow;
@@ -131,6 +132,27 @@ pub fn reasons(reasons: Vec<policy::Reason>) -> Vec<Reason> {
         detail: it.detail,
     };
     reasons.into_iter().map(reason).collect()
+}
+
+pub fn looked(all: Vec<policy::Looked>) -> Vec<Looked> {
+    let looked = |it: policy::Looked| Looked {
+        layer: it.at.to_owned(),
+        said: it.said.as_str().to_owned(),
+        outcome: match it.said {
+            policy::Said::Objects(ruling) => Some(ruling.as_str().to_owned()),
+            policy::Said::Passes | policy::Said::NotLookedAt => None,
+        },
+        rule: it.rule,
+        detail: it.detail,
+        decides: it.decides,
+    };
+    all.into_iter().map(looked).collect()
+}
+
+pub fn ways(ways: Vec<ways::Way>) -> Vec<Way> {
+    let way =
+        |it: ways::Way| Way { kind: it.kind.as_str().to_owned(), text: it.text, rule: it.rule };
+    ways.into_iter().map(way).collect()
 }
 
 pub fn permission(row: PermissionRow, chain: Vec<Link>) -> Permission {

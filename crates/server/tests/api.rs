@@ -36,6 +36,8 @@ mod embeddings;
 mod escalation;
 #[path = "api/events.rs"]
 mod events;
+#[path = "api/explaining.rs"]
+mod explaining;
 #[path = "api/extending.rs"]
 mod extending;
 #[path = "api/far.rs"]

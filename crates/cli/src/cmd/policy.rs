@@ -62,8 +62,7 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
                 let (agent, tool) = (one_line(&question.agent), one_line(&question.tool));
                 let mut text = format!("{}  {tool}  {agent}\n", terminal.bold(&ruled.ruling));
                 text.push_str(&layers::table(&ruled.layers, terminal));
-                let ways = layers::ways(&question.tool, &ruled.reasons, None);
-                text.push_str(&layers::ways_text(&ways));
+                text.push_str(&layers::ways(&ruled.ways, None));
                 output::raw(text.as_bytes())?;
             }
             Ok(Outcome::Done)

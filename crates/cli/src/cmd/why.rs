@@ -69,8 +69,7 @@ pub async fn of_permission(
         text.push_str(&layers::table(&now.layers, terminal));
     }
     let open = (permission.status == "pending").then_some(&*permission.id);
-    let reasons = now.as_ref().map_or(&permission.reasons, |it| &it.reasons);
-    text.push_str(&layers::ways_text(&layers::ways(&permission.tool, reasons, open)));
+    text.push_str(&now.map(|it| layers::ways(&it.ways, open)).unwrap_or_default());
     Ok(text)
 }
 

@@ -104,7 +104,13 @@ fn why_explains_a_ruling_by_its_id() {
     let id = asked["id"].as_str().unwrap();
     let why = bank.chancery(&["why", id]);
     assert!(why.done().starts_with("DENIED  vault  qa_worker  "), "{why:?}");
-    for part in ["role", "FAIL", "capability", "What would let it through\n  org change  "] {
+    for part in [
+        "role",
+        "FAIL",
+        "capability",
+        "What would let it through\n  ",
+        "\n  org change  add `vault` to qa_worker.tools (builtin/roles.yaml:",
+    ] {
         assert!(why.out.contains(part), "{part}: {why:?}");
     }
     assert_eq!(bank.chancery(&["why", id, "--json"]).json()["ruling"], "deny");

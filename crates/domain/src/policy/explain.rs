@@ -228,7 +228,7 @@ fn said(ruling: Ruling) -> &'static str {
 }
 
 /// A rule's name, with the place where it is written.
-fn placed(rule: &str, place: Option<&Place>) -> String {
+pub(crate) fn placed(rule: &str, place: Option<&Place>) -> String {
     match place {
         Some(place) => format!("{rule} ({place})"),
         None => rule.to_owned(),

@@ -7,10 +7,11 @@ use axum::response::Response;
 use chancery_api::audit::{Entry, Verified};
 use serde::Deserialize;
 
-use super::card::{Why, whys};
 use super::html::{line, shown};
 use super::page::{Frame, Room, draw, escaped};
+use super::ruling::sentence;
 use super::visitor::Visitor;
+use super::why::{Line, Through, lines, through};
 use super::words::{Words, fill, span};
 use crate::access::Operator;
 use crate::error::{ApiError, Result};
@@ -124,10 +125,25 @@ struct EntryPage {
     frame: Frame,
     entry: Entry,
     who: String,
-    reasons: Vec<Why>,
+    /// What decided, as a sentence.
+    lead: String,
+    /// Every layer as it was then.
+    lines: Vec<Line>,
+    /// What the record lacks to name them.
+    unnamed: bool,
+    now: Option<RuledNow>,
+    through: Vec<Through>,
     detail: String,
     /// Where the same can be asked of the rules in force: an agent and a tool.
     ask: String,
+}
+
+/// What the rules in force say of the same.
+struct RuledNow {
+    title: String,
+    ruling: String,
+    same: bool,
+    lines: Vec<Line>,
 }
 
 pub async fn show(
@@ -143,10 +159,21 @@ pub async fn show(
     };
     let ask = entry.agent.as_deref().zip(entry.tool.as_deref());
     let ask = ask.map(|(a, t)| format!("/org?agent={}&tool={}#cell", escaped(a), escaped(t)));
+    let now = entry.now.as_ref().map(|it| RuledNow {
+        title: fill(w.now_title, &[("n", &it.version.to_string())]),
+        lines: lines(&it.layers, w),
+        ruling: it.ruling.clone(),
+        // What was asked and granted may be so still.
+        same: entry.ruling.as_ref() == Some(&it.ruling),
+    });
     draw(&EntryPage {
         frame: Frame::of(&visitor, Room::Audit, w.audit),
         who: who(&entry),
-        reasons: whys(&entry.reasons, w),
+        lead: entry.reasons.first().map(|it| shown(&sentence(&it.detail, w))).unwrap_or_default(),
+        lines: lines(&entry.layers, w),
+        unnamed: entry.ruling.is_some() && entry.layers.is_empty(),
+        now,
+        through: through(&entry.ways, w, visitor.caller.is_operator()),
         ask: ask.unwrap_or_default(),
         detail,
         entry,

@@ -13,18 +13,19 @@ use axum::response::Response;
 use chancery_api::org::{Group, Mistake, Org};
 use chancery_domain::event::Call;
 use chancery_domain::id::{AgentId, CallId};
-use chancery_domain::mail::{BOARD, triples};
+use chancery_domain::mail::{BOARD, Draft, Known, route, triples};
 use chancery_domain::org;
-use chancery_domain::policy::{Fitness, Question, Ruling};
+use chancery_domain::policy::{Fitness, Manner, Question, Ruling, looked_at};
+use chancery_domain::ways::{self, Asker, Way};
 use chancery_runtime::authority::{Authority, Case, Given};
 use chancery_runtime::clock;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::card::{Why, whys};
 use super::html::line;
 use super::page::{Frame, Room, draw, escaped};
 use super::visitor::Visitor;
+use super::why::{Line, Through, lines, through};
 use crate::error::Result;
 use crate::router::App;
 use crate::{routes, view};
@@ -69,7 +70,8 @@ struct MailRow {
 struct Cell {
     title: String,
     ruling: String,
-    layers: Vec<Why>,
+    layers: Vec<Line>,
+    through: Vec<Through>,
     /// Of mail: each type, and whether it needs an active contract.
     types: Vec<(String, bool)>,
     is_mail: bool,
@@ -198,7 +200,13 @@ async fn cell(
             between.map(|((_, _, kind), needs)| (kind.clone(), *needs)).collect();
         let ruling = if types.is_empty() { "deny" } else { "allow" }.to_owned();
         let title = format!("{} → {}", line(&asked.from), line(&asked.to));
-        return Ok(Some(Cell { title, ruling, layers: Vec::new(), types, is_mail: true }));
+        let layers = Vec::new();
+        let ways = match types.is_empty() {
+            true => blocked(authority, visitor.name(), &asked.from, &asked.to),
+            false => Vec::new(),
+        };
+        let through = shown_ways(ways, visitor);
+        return Ok(Some(Cell { title, ruling, layers, through, types, is_mail: true }));
     }
     if asked.agent.is_empty() || asked.tool.is_empty() {
         return Ok(None);
@@ -218,13 +226,42 @@ async fn cell(
         record: None,
         limits: &[],
     });
+    let who = Asker {
+        policy: authority.policy(),
+        agent: &asked.agent,
+        user: visitor.name(),
+        delegated: None,
+    };
+    let ways = ways::of_call(&who, &asked.tool, &call.arguments, &judgment.reasons);
+    let silent = layers.into_iter().filter(|it| it.rule.is_empty());
+    let said: Vec<_> = judgment.reasons.into_iter().chain(silent).collect();
+    let looked = looked_at(&said, Manner { arguments_aside: true, rates_aside: false });
     Ok(Some(Cell {
         title: format!("{} · {}", line(&asked.agent), line(&asked.tool)),
         ruling: judgment.ruling.as_str().to_owned(),
-        layers: whys(&view::reasons(layers), visitor.words()),
+        layers: lines(&view::looked(looked), visitor.words()),
+        through: shown_ways(ways, visitor),
         types: Vec::new(),
         is_mail: false,
     }))
+}
+
+/// What stands between two who write nothing to one another: of the type that comes furthest.
+fn blocked(authority: &Authority, user: &str, from: &str, to: &str) -> Vec<Way> {
+    let org = authority.org();
+    let rejected = |kind: &String| {
+        let rejection = route(org, from, &Draft::bare(to, kind), &Known::default()).err()?;
+        Some((rejection.step, kind.clone()))
+    };
+    let Some((step, kind)) = org.mail.keys().filter_map(rejected).max_by_key(|it| it.0) else {
+        return Vec::new();
+    };
+    let who = Asker { policy: authority.policy(), agent: from, user, delegated: None };
+    ways::of_mail(&who, to, &kind, step)
+}
+
+fn shown_ways(ways: Vec<Way>, visitor: &Visitor) -> Vec<Through> {
+    through(&view::ways(ways), visitor.words(), visitor.caller.is_operator())
 }
 
 /// A mistake's severity, as a class.

@@ -426,6 +426,24 @@ words! {
     reference: "Reference", "引用";
     why_title: "Why", "原因";
     ask_again: "What the rules in force say", "现行规则怎么说";
+    layers_then: "Every layer, as it was then", "当时各层的意见";
+    layers_unnamed: "The record names no layer: the call had been cleared, and was refused as it was about to run.", "记录中没有各层的意见：该调用曾获放行，在即将执行时被拒绝。";
+    layer_passes: "pass", "通过";
+    layer_objects: "objects", "反对";
+    layer_aside: "not looked at", "未检查";
+    layer_decides: "decides", "起决定作用";
+    now_title: "By the rules in force (v{n}):", "按现行规则（v{n}）：";
+    now_same: "The same as then. Every layer now", "与当时相同。查看现在各层的意见";
+    now_other: "Not as it was then. Every layer now", "与当时不同。现在各层的意见";
+    through_title: "What would let it through", "怎样才能通过";
+    way_now: "Now", "现在即可";
+    way_later: "Later", "稍后";
+    way_run: "Needs another run", "需要另起运行";
+    way_agent: "Needs another agent", "需要其他智能体";
+    way_person: "Needs a person", "需要有人批准";
+    way_organisation: "Needs a change of the organisation, by an operator, all of it", "需要管理员修改组织（以下各项缺一不可）";
+    way_draft: "draft it", "起草";
+    why_through: "Why, and what would let it through", "原因，以及怎样才能通过";
     detail: "Detail", "详情";
     chain_place: "Entry", "记录";
     chain_ok: "The chain holds.", "链条完整。";
@@ -736,7 +754,26 @@ impl Words {
             "arguments" if self.is_chinese() => "参数",
             "limits" if self.is_chinese() => "限额",
             "mail" if self.is_chinese() => "邮件",
+            "sender" if self.is_chinese() => "发件人",
+            "recipient" if self.is_chinese() => "收件人",
+            "contact" if self.is_chinese() => "联系人",
+            "type" if self.is_chinese() => "类型",
+            "contract" if self.is_chinese() => "合同",
+            "attachments" if self.is_chinese() => "附件",
+            "fields" if self.is_chinese() => "字段",
             other => other,
+        }
+    }
+
+    /// Of what it takes to let something through.
+    pub fn way_word(&self, kind: &str) -> &'static str {
+        match kind {
+            "now" => self.way_now,
+            "later" => self.way_later,
+            "run" => self.way_run,
+            "agent" => self.way_agent,
+            "person" => self.way_person,
+            _ => self.way_organisation,
         }
     }
 

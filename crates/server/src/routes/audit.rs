@@ -5,7 +5,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use chancery_api::audit::{Anchor, Entry, Verified};
+use chancery_api::audit::{Anchor, Entry, RuledNow, Verified};
 use chancery_api::{Page, Problems};
 use chancery_domain::id::{AgentId, AuditId, UserId};
 use chancery_domain::policy::Ruling;
@@ -24,6 +24,7 @@ use crate::extract::{Params, asked, bad_request};
 use crate::paging;
 use crate::router::App;
 use crate::view;
+use crate::why::{self, Why};
 
 /// Entries of an export that are in memory at once: in the worst case some megabytes.
 const EXPORT_PAGE: u32 = 64;
@@ -138,8 +139,20 @@ pub async fn show(
     let found = app.store.audit_entry(parsed).await?.ok_or_else(missing)?;
     let entry = view::audit::entry(&found);
     // What concerns somebody else is not there.
-    let theirs = user.is_some_and(|it| entry.user.as_deref() != Some(it.as_str()));
-    if theirs { Err(missing()) } else { Ok(Json(entry)) }
+    if user.is_some_and(|it| entry.user.as_deref() != Some(it.as_str())) {
+        return Err(missing());
+    }
+    let why = match found.link() {
+        Ok(link) => why::of(&app, &caller, &link.entry).await?,
+        Err(_) => Why::default(),
+    };
+    let now = why.now.map(|it| RuledNow {
+        ruling: it.ruling.as_str().to_owned(),
+        version: it.version,
+        layers: view::looked(it.layers),
+    });
+    let (layers, ways) = (view::looked(why.layers), view::ways(why.ways));
+    Ok(Json(Entry { layers, now, ways, ..entry }))
 }
 
 /// Every entry that matches, oldest first, a line each: `docs/audit.md` says how to check them.

@@ -1,15 +1,18 @@
 //! `POST /api/authorize`: the gate's word on a call that runs elsewhere. Executes nothing, and
 //! answers only when the answer is in the audit.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use chancery_api::Problems;
 use chancery_api::permission::{Authorize, Authorized};
 use chancery_domain::audit::{Entry, kind};
-use chancery_domain::event::{Call, Created, Event};
-use chancery_domain::id::{AgentId, CallId, RunId};
-use chancery_domain::policy::{Reason, Ruling};
-use chancery_runtime::authority::{Authority, Case, Given};
+use chancery_domain::event::{Actor, Call, Created, Event};
+use chancery_domain::id::{AgentId, CallId, RunId, UserId};
+use chancery_domain::policy::{Delegation, Reason, Ruling};
+use chancery_domain::ways::{self, Asker, Way};
+use chancery_runtime::authority::{Authority, Case, Given, Judgment};
 use chancery_runtime::clock;
 use chancery_runtime::context::Context;
 use chancery_runtime::digest::sha256;
@@ -51,57 +54,107 @@ pub async fn authorize(
         Some(_) => return Err(bad_request("`arguments` is an object".to_owned())),
         None => None,
     };
-    let given = if arguments.is_some() { Given::Whole } else { Given::Aside };
-    let arguments = arguments.unwrap_or_else(|| json!({}));
-    let call = Call { id: CallId::from("call"), tool: body.tool, arguments };
-    let authority = app.authority.get();
+    let (tool, aside) = (body.tool, arguments.is_none());
     let user = run.as_ref().map_or(user, |it| it.1.created.user.clone());
-    let delegated = run.as_ref().and_then(|it| authority.delegation(&it.1.created));
-    let agent = AgentId(body.agent.clone());
-    let limits =
-        limits(&app, &authority, &agent, &call.tool, run.as_ref().map(|it| (it.0, &it.1))).await?;
-    let under = run.as_ref().and_then(|it| it.1.created.contract.as_ref());
-    let warrant = app.store.warrant(&agent, under).await?;
-    let prospect = Prospect { agent: &agent, user: &user, org: authority.org(), contract: under };
-    let record = authority.tools().foreseen(&call, &prospect).await?;
-    let (judgment, layers) = authority.explain(Case {
-        agent: &body.agent,
-        user: user.as_str(),
-        delegated: delegated.as_ref(),
-        call: &call,
-        given,
-        task: run.as_ref().and_then(|it| it.1.literals(&authority)).as_ref(),
-        now: clock::now(),
-        warrant: &warrant,
-        record: record.as_ref(),
-        limits: &limits,
-    });
+    let asked = Asked { agent: AgentId(body.agent), user, tool, arguments, run };
+    let ruled = rule(&app, &asked).await?;
+    let Judgment { ruling, reasons } = ruled.judgment.clone();
     let id = clock::new_audit_id();
-    if judgment.ruling == Ruling::Allow {
+    if ruling == Ruling::Allow {
         counter!("chancery_rulings_allowed_total").increment(1);
     }
+    let org = ruled.authority.org();
+    // An agent that asks is told what it would be told: not whom it could turn to.
+    let is_agent = matches!(caller.actor(), Actor::Agent(_));
+    let ways = if is_agent { Vec::new() } else { view::ways(ruled.ways(&asked, &reasons)) };
     let entry = Entry {
-        user: Some(user),
-        role: authority.org().role_of(&agent).map(|it| it.id.clone()),
-        agent: Some(agent),
-        tool: Some(call.tool.clone()),
-        ruling: Some(judgment.ruling),
-        run: run.map(|it| it.0),
-        reasons: judgment.reasons.clone(),
+        user: Some(asked.user.clone()),
+        role: org.role_of(&asked.agent).map(|it| it.id.clone()),
+        agent: Some(asked.agent.clone()),
+        tool: Some(asked.tool.clone()),
+        ruling: Some(ruling),
+        run: asked.run.as_ref().map(|it| it.0),
+        reasons: reasons.clone(),
         detail: json!({
             "asked": "authorize",
-            "arguments_sha256": sha256(&call.arguments),
-            "org_version": authority.org().version,
+            "arguments_sha256": sha256(asked.arguments.as_ref().unwrap_or(&json!({}))),
+            "arguments_aside": aside,
+            "org_version": org.version,
         }),
         ..Entry::new(id, kind::RULING, caller.actor())
     };
     app.store.audit(vec![entry], clock::now()).await?;
     Ok(Json(Authorized {
-        ruling: judgment.ruling.as_str().to_owned(),
+        ruling: ruling.as_str().to_owned(),
         id: id.to_string(),
-        reasons: view::reasons(judgment.reasons),
-        layers: view::reasons(layers),
+        reasons: view::reasons(reasons),
+        layers: view::reasons(ruled.layers),
+        ways,
     }))
+}
+
+/// A call that nobody makes.
+#[derive(Debug)]
+pub struct Asked {
+    pub agent: AgentId,
+    pub user: UserId,
+    pub tool: String,
+    /// Absent: they are left aside.
+    pub arguments: Option<Value>,
+    /// Under this run's delegation and words.
+    pub run: Option<(RunId, Said)>,
+}
+
+/// What the rules in force say of it.
+#[derive(Debug)]
+pub struct Ruled {
+    pub judgment: Judgment,
+    /// Every layer's word.
+    pub layers: Vec<Reason>,
+    pub authority: Arc<Authority>,
+    delegated: Option<Delegation>,
+}
+
+impl Ruled {
+    /// What would let the call through that these stand against.
+    pub fn ways(&self, asked: &Asked, reasons: &[Reason]) -> Vec<Way> {
+        let who = Asker {
+            policy: self.authority.policy(),
+            agent: asked.agent.as_str(),
+            user: asked.user.as_str(),
+            delegated: self.delegated.as_ref(),
+        };
+        ways::of_call(&who, &asked.tool, asked.arguments.as_ref().unwrap_or(&Value::Null), reasons)
+    }
+}
+
+/// Rules on a call that nobody makes. Nothing is recorded by that.
+pub async fn rule(app: &App, asked: &Asked) -> Result<Ruled> {
+    let given = if asked.arguments.is_some() { Given::Whole } else { Given::Aside };
+    let arguments = asked.arguments.clone().unwrap_or_else(|| json!({}));
+    let call = Call { id: CallId::from("call"), tool: asked.tool.clone(), arguments };
+    let authority = app.authority.get();
+    let Asked { agent, user, .. } = asked;
+    let run = asked.run.as_ref();
+    let delegated = run.and_then(|it| authority.delegation(&it.1.created));
+    let limits = limits(app, &authority, agent, &call.tool, run.map(|it| (it.0, &it.1))).await?;
+    let under = run.and_then(|it| it.1.created.contract.as_ref());
+    let warrant = app.store.warrant(agent, under).await?;
+    let prospect = Prospect { agent, user, org: authority.org(), contract: under };
+    let record = authority.tools().foreseen(&call, &prospect).await?;
+    let (judgment, layers) = authority.explain(Case {
+        agent: agent.as_str(),
+        user: user.as_str(),
+        delegated: delegated.as_ref(),
+        call: &call,
+        given,
+        task: run.and_then(|it| it.1.literals(&authority)).as_ref(),
+        now: clock::now(),
+        warrant: &warrant,
+        record: record.as_ref(),
+        limits: &limits,
+    });
+    Ok(Ruled { judgment, layers, authority, delegated })
 }
 
 /// What budgets and rates say of one more call. Looking takes no turn.

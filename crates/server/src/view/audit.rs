@@ -26,6 +26,9 @@ pub fn entry(kept: &Kept) -> Entry {
         detail: entry.detail,
         prev,
         hash,
+        layers: Vec::new(),
+        now: None,
+        ways: Vec::new(),
     }
 }
 
@@ -59,6 +62,9 @@ fn unreadable(seq: u64, prev: Option<String>, hash: String) -> Entry {
         detail: serde_json::Value::Null,
         prev,
         hash,
+        layers: Vec::new(),
+        now: None,
+        ways: Vec::new(),
     }
 }
 

@@ -115,7 +115,11 @@ pub fn form_of(page: &str, action: &str) -> Vec<(String, String)> {
     let form = form.split("</form>").next().unwrap();
     let attribute = |tag: &str, name: &str| {
         let (_, rest) = tag.split_once(&format!(" {name}=\""))?;
-        Some(rest.split('"').next().unwrap().replace("&#34;", "\"").replace("&amp;", "&"))
+        let text = rest.split('"').next().unwrap();
+        let marks =
+            [("&#34;", "\""), ("&#39;", "'"), ("&#60;", "<"), ("&#62;", ">"), ("&#38;", "&")];
+        let text = marks.iter().fold(text.to_owned(), |it, (mark, sign)| it.replace(mark, sign));
+        Some(text.replace("&amp;", "&"))
     };
     form.split("<input type=\"hidden\"")
         .skip(1)

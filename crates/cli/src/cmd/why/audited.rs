@@ -63,11 +63,18 @@ fn text(entry: &Entry, terminal: Terminal) -> String {
         }
     }
     text.push_str(&fields.into_text());
-    text.push_str(&layers::table(&entry.reasons, terminal));
+    text.push_str(&match entry.layers.is_empty() {
+        true => layers::table(&entry.reasons, terminal),
+        false => layers::looked(&entry.layers, terminal),
+    });
+    if let Some(now) = &entry.now {
+        text.push_str(&format!("By the rules in force (v{}): {}\n", now.version, now.ruling));
+        if entry.ruling.as_ref() != Some(&now.ruling) {
+            text.push_str(&layers::looked(&now.layers, terminal));
+        }
+    }
     let request = entry.reference.as_deref();
-    let tool = entry.tool.as_deref().unwrap_or_default();
-    let ways = layers::ways(tool, &entry.reasons, request.filter(|it| it.starts_with("perm_")));
-    text.push_str(&layers::ways_text(&ways));
+    text.push_str(&layers::ways(&entry.ways, request.filter(|it| it.starts_with("perm_"))));
     if let Some(reference) = request {
         text.push_str(&format!("About  {}\n", one_line(reference)));
     }

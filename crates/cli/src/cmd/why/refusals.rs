@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use chancery_api::client::Client;
-use chancery_api::permission::Reason;
+use chancery_api::client::{Client, ClientError};
+use chancery_api::permission::{Reason, Way};
 use chancery_api::run::Event;
 use chancery_domain::id::{AuditId, RunId};
 use serde::Serialize;
@@ -56,17 +56,38 @@ pub async fn print(
         output::line(format_args!("Nothing was refused in {}.", run.id))?;
     }
     for it in &refused {
-        output::raw(text(it, &run.agent, terminal).as_bytes())?;
+        let ways = ways(client, it).await?;
+        output::raw(text(it, &run.agent, &ways, terminal).as_bytes())?;
     }
     Ok(Outcome::Done)
 }
 
-fn text(refused: &Refused, agent: &str, terminal: Terminal) -> String {
-    let state = match &*refused.code {
-        "EXPIRED" => "EXPIRED",
-        "ABORTED" => "ABORTED",
-        _ => "DENIED",
+/// What would let through what policy has denied, as the audit's entry of it says.
+async fn ways(client: &Client, refused: &Refused) -> anyhow::Result<Vec<Way>> {
+    let by_policy = refused.decided_by.is_none() && refused.state() == "DENIED";
+    let Some(id) = refused.decision_id.as_deref().filter(|_| by_policy) else {
+        return Ok(Vec::new());
     };
+    match client.audit_entry(id).await {
+        Ok(entry) => Ok(entry.ways),
+        // The run may be looked at by those who do not read the audit.
+        Err(ClientError::Problem(problem)) if matches!(problem.status, 403 | 404) => Ok(Vec::new()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl Refused {
+    fn state(&self) -> &'static str {
+        match &*self.code {
+            "EXPIRED" => "EXPIRED",
+            "ABORTED" => "ABORTED",
+            _ => "DENIED",
+        }
+    }
+}
+
+fn text(refused: &Refused, agent: &str, ways: &[Way], terminal: Terminal) -> String {
+    let state = refused.state();
     let (tool, agent) = (one_line(&refused.tool), one_line(agent));
     let id = refused.decision_id.as_deref().unwrap_or_default();
     let head = format!("{}  {tool}  {agent}  {}  {id}", terminal.bold(state), refused.at);
@@ -76,10 +97,7 @@ fn text(refused: &Refused, agent: &str, terminal: Terminal) -> String {
         text.push_str(&format!("By {}: “{}”\n", one_line(by), one_line(comment)));
     }
     text.push_str(&layers::table(&refused.reasons, terminal));
-    if refused.decided_by.is_none() && state == "DENIED" {
-        let ways = layers::ways(&refused.tool, &refused.reasons, None);
-        text.push_str(&layers::ways_text(&ways));
-    }
+    text.push_str(&layers::ways(ways, None));
     text.push('\n');
     text
 }

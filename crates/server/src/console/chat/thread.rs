@@ -17,6 +17,7 @@ use crate::console::ruling::sentence;
 use crate::console::runs::state;
 use crate::console::trace::extended;
 use crate::console::visitor::Visitor;
+use crate::console::why::{Kept, MAIL_REJECTED};
 use crate::error::Result;
 use crate::router::App;
 use crate::routes::permissions;
@@ -158,8 +159,10 @@ async fn within(
     let log = app.store.events(run.id, 0, u32::MAX).await?;
     let mut speaker = line(run.agent.as_str());
     let mut ruled: HashMap<CallId, Vec<Why>> = HashMap::new();
+    let mut kept = Kept::of(run.id);
     for Recorded { seq, at, event } in log {
         let id = format!("{}-{seq}", run.id);
+        kept.follow(seq, &event);
         match event {
             Event::Created(created) if depth == 0 => {
                 let who = line(&view::actor(&created.by));
@@ -206,14 +209,14 @@ async fn within(
                 let code = ended.result.code.as_deref();
                 let (state, word) = match (ended.result.is_error, code) {
                     // Mail is routed by the call itself; that it was blocked is a refusal too.
-                    (true, Some("MAIL_REJECTED")) => ("refused", w.mail_no),
+                    (true, Some(MAIL_REJECTED)) => ("refused", w.mail_no),
                     (true, _) => ("failed", w.status_failed),
                     (false, _) => ("completed", w.status_completed),
                 };
                 let why = ended.result.is_error.then(|| Refused {
                     reasons: Vec::new(),
                     told: shown(&sentence(&told(&ended.result), w)),
-                    audit: format!("/audit?run={}", run.id),
+                    audit: kept.entry(&ended.call, code),
                 });
                 settle(said, run.id, ended.call.as_str(), state, word, why);
             }
@@ -238,7 +241,7 @@ async fn within(
                 let why = Refused {
                     reasons: ruled.remove(&refused.call).unwrap_or_default(),
                     told: shown(&told(&refused.result)),
-                    audit: format!("/audit?run={}", run.id),
+                    audit: kept.entry(&refused.call, None),
                 };
                 settle(said, run.id, refused.call.as_str(), "refused", &word, Some(why));
             }

@@ -14,6 +14,7 @@ use super::{Bar, Detail, Line, Scale, Stretch};
 use crate::console::card::whys;
 use crate::console::html::{line, markdown, shown};
 use crate::console::runs::{goal, state};
+use crate::console::why::{Kept, MAIL_REJECTED};
 use crate::console::words::{Words, fill, span};
 use crate::view;
 
@@ -51,6 +52,8 @@ struct Followed {
     waits: Vec<Stretch>,
     turn: Option<usize>,
     n: usize,
+    /// Where the audit has its calls.
+    kept: Kept,
 }
 
 impl Draft {
@@ -107,9 +110,11 @@ impl Fold<'_> {
             waits: Vec::new(),
             turn: None,
             n: 0,
+            kept: Kept::of(id),
         };
         for recorded in log {
             followed.n += 1;
+            followed.kept.follow(recorded.seq, &recorded.event);
             self.follow(id, &mut followed, recorded);
         }
         let end = row.ended_at.unwrap_or(self.now);
@@ -221,6 +226,7 @@ impl Fold<'_> {
                 let code = refused.result.code.as_deref().unwrap_or(w.state_refused);
                 self.mark(it, &refused.call, "refused", code);
                 self.ended(it, &refused.call, &refused.result, at, true);
+                self.leads(it, &refused.call, None);
             }
             Event::CallStarted(started) => {
                 self.mark(it, &started.call, "running", w.status_running);
@@ -229,12 +235,17 @@ impl Fold<'_> {
                 }
             }
             Event::CallEnded(ended) => {
+                let code = ended.result.code.as_deref();
                 let (known, word) = match ended.result.is_error {
-                    true => ("failed", ended.result.code.as_deref().unwrap_or(w.status_failed)),
+                    true if code == Some(MAIL_REJECTED) => ("refused", MAIL_REJECTED),
+                    true => ("failed", code.unwrap_or(w.status_failed)),
                     false => ("completed", w.status_completed),
                 };
                 self.mark(it, &ended.call, known, word);
                 self.ended(it, &ended.call, &ended.result, at, false);
+                if known == "refused" {
+                    self.leads(it, &ended.call, code);
+                }
             }
             Event::WaitBegan(wait) => {
                 self.mark(it, &wait.call, "waiting", w.waits_signal);
@@ -434,6 +445,15 @@ impl Fold<'_> {
             self.instant(place, at);
         }
         self.extend(place, "work", at);
+    }
+
+    /// From a refusal to where it is explained.
+    fn leads(&mut self, it: &Followed, call: &CallId, code: Option<&str>) {
+        let line = it.calls.get(call).map(|place| &mut self.lines[*place].line);
+        // What a person was asked leads to the question.
+        if let Some(line) = line.filter(|it| it.href.is_empty()) {
+            line.href = it.kept.entry(call, code);
+        }
     }
 
     fn wait_ends(&mut self, it: &mut Followed, class: &str, at: Timestamp) {

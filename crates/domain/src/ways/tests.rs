@@ -1,0 +1,250 @@
+//! What is named is enough: each way is gone, and the rules are asked again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::*;
+use crate::id::RoleId;
+use crate::mail::{Draft, Known, route};
+use crate::org::{Agent, Contact, Direction, MailType, Org, Place, Role, User};
+use crate::policy::{Bounds, Fitness, Question, Risk, ToolFacts};
+
+fn place(line: u32) -> Option<Place> {
+    Some(Place { file: "roles.yaml".into(), line })
+}
+
+fn contact(types: &[&str], needs_active_contract: bool) -> Contact {
+    let types = types.iter().map(|it| (*it).to_owned()).collect();
+    Contact { types, needs_active_contract }
+}
+
+fn role(id: &str, level: u8, above: &str, tools: &[&str], line: u32) -> Role {
+    let tools = tools.iter().map(|it| (*it).to_owned().into()).collect();
+    let reports_to = vec![RoleId::from(above)];
+    Role { level, reports_to, tools: Some(tools), place: place(line), ..Role::unlimited(id) }
+}
+
+fn mail_type(senders: Option<&[&str]>, direction: Direction) -> MailType {
+    let senders = senders.map(|it| it.iter().map(|it| RoleId::from(*it)).collect());
+    let (description, fields) = (String::new(), Vec::new());
+    MailType { description, senders, direction, fields, place: place(70) }
+}
+
+fn org() -> Org {
+    let mut worker = role("worker", 3, "manager", &["send_mail", "escalate"], 10);
+    worker.contacts = BTreeMap::from([
+        ("manager".to_owned(), contact(&["info", "escalation"], false)),
+        ("pusher".to_owned(), contact(&["info"], false)),
+        ("clerk".to_owned(), contact(&["info"], true)),
+    ]);
+    let mut clerk = role("clerk", 3, "manager", &[], 20);
+    clerk.deny_tools = vec!["push".to_owned().into()];
+    let roles = [
+        role("ceo", 1, "board", &["note"], 1),
+        role("manager", 2, "ceo", &["note", "escalate"], 5),
+        role("pusher", 3, "manager", &["push"], 30),
+        worker,
+        clerk,
+    ];
+    let agents = ["ceo", "manager", "pusher", "worker", "clerk"];
+    let agents = agents.map(|it| (AgentId::from(it), Agent::of(it)));
+    let mut org = Org::new(roles, agents).unwrap();
+    org.mail = BTreeMap::from([
+        ("info".to_owned(), mail_type(None, Direction::Any)),
+        ("escalation".to_owned(), mail_type(None, Direction::Up)),
+        ("order".to_owned(), mail_type(Some(&["ceo"]), Direction::Down)),
+    ]);
+    let bounds = Bounds { allowed_tools: None, denied_tools: vec!["no*".to_owned()] };
+    let mei = User { bounds, place: place(50), ..User::default() };
+    org.users = BTreeMap::from([(UserId::from("mei"), mei)]);
+    org
+}
+
+fn policy(org: Org) -> Policy {
+    let facts = ["send_mail", "escalate", "push", "note"].map(|name| ToolFacts {
+        name: name.to_owned(),
+        risk: Risk::Low,
+        capabilities: Vec::new(),
+        place: None,
+    });
+    Policy::new(Arc::new(org), facts)
+}
+
+fn told(ways: &[Way]) -> Vec<(&'static str, String)> {
+    let text = |it: &Way| format!("{} {}", it.text, it.rule).trim_end().to_owned();
+    ways.iter().map(|it| (it.kind.as_str(), text(it))).collect()
+}
+
+fn called(
+    policy: &Policy,
+    agent: &str,
+    user: &str,
+    given: Option<&Bounds>,
+    tool: &str,
+) -> Vec<Way> {
+    let delegated = given.map(|it| policy.delegation(it));
+    let delegated = delegated.as_ref();
+    let question = Question {
+        agent,
+        user,
+        tool,
+        delegated,
+        fitness: &Fitness::Fits,
+        arguments: &[],
+        limits: &[],
+    };
+    let reasons = policy.rule(question).reasons();
+    of_call(&Asker { policy, agent, user, delegated }, tool, &json!({}), &reasons)
+}
+
+fn told_of(policy: &Policy, agent: &str, tool: &str) -> Vec<(&'static str, String)> {
+    told(&called(policy, agent, "lin", None, tool))
+}
+
+fn owned<const N: usize>(all: [(&'static str, &str); N]) -> Vec<(&'static str, String)> {
+    all.map(|(kind, text)| (kind, text.to_owned())).to_vec()
+}
+
+#[test]
+fn a_tool_that_is_not_the_roles_is_another_agents_or_a_line_in_a_file() {
+    let policy = policy(org());
+    assert_eq!(
+        told_of(&policy, "worker", "push"),
+        owned([
+            ("now", "write to `pusher`: their role has `push`"),
+            ("now", "raise it with `escalate`: it goes to `manager`"),
+            ("organisation", "add `push` to worker.tools (roles.yaml:10)"),
+        ])
+    );
+    // Who may not write to anybody is not told to.
+    assert_eq!(
+        told_of(&policy, "clerk", "push"),
+        owned([
+            ("organisation", "take what matches `push` out of clerk.deny_tools"),
+            ("organisation", "add `push` to clerk.tools (roles.yaml:20)"),
+        ])
+    );
+    assert_eq!(told_of(&policy, "pusher", "push"), []);
+    assert_eq!(
+        told_of(&policy, "pusher", "fly"),
+        owned([
+            ("organisation", "add the tool `fly` tools.yaml"),
+            ("organisation", "add `fly` to pusher.tools (roles.yaml:30)"),
+        ])
+    );
+}
+
+#[test]
+fn what_a_run_was_not_given_nobody_does_for_it() {
+    let policy = policy(org());
+    let only = Bounds { allowed_tools: Some(vec!["send_mail".to_owned()]), denied_tools: vec![] };
+    let ways = called(&policy, "pusher", "mei", Some(&only), "note");
+    let run = "a new run that is given `note`: what a run was given is fixed when it starts";
+    assert_eq!(
+        told(&ways),
+        owned([
+            ("run", run),
+            ("organisation", "take what matches `note` out of mei.denied_tools (roles.yaml:50)"),
+            ("organisation", "add `note` to pusher.tools (roles.yaml:30)"),
+        ])
+    );
+    // Whom it writes to would act within the same delegation.
+    let ways = called(&policy, "worker", "lin", Some(&only), "push");
+    let now = ways.iter().filter(|it| it.kind == Kind::Now).count();
+    assert_eq!(now, 0, "{ways:?}");
+}
+
+#[test]
+fn what_has_to_be_asked_needs_a_person_and_what_is_allowed_needs_nothing() {
+    let policy = policy(org());
+    let who = Asker { policy: &policy, agent: "worker", user: "lin", delegated: None };
+    let reason = |layer: &str, rule: &str, outcome| Reason {
+        layer: layer.to_owned(),
+        rule: rule.to_owned(),
+        outcome,
+        detail: String::new(),
+    };
+    let of = |reasons: &[Reason]| told(&of_call(&who, "push", &json!({}), reasons));
+    let asks = reason("risk", "risk.high", Ruling::RequireApproval);
+    let human = reason("capability", "capabilities.x", Ruling::RequireHuman);
+    assert_eq!(of(&[reason("role", "r", Ruling::Allow)]), []);
+    assert_eq!(of(std::slice::from_ref(&asks)), owned([("person", "someone approves it")]));
+    assert_eq!(of(&[asks, human]), owned([("person", "a person approves it, each time")]));
+    let rate = reason("limits", "limits.calls_per_minute.p*", Ruling::Deny);
+    assert_eq!(of(&[rate])[1], ("later", "a minute later: it is counted anew".to_owned()));
+}
+
+/// What the mailroom says of a bare mail.
+fn rejected(org: &Org, from: &str, to: &str, kind: &str) -> Option<Step> {
+    route(org, from, &Draft::bare(to, kind), &Known::default()).err().map(|it| it.step)
+}
+
+#[test]
+fn a_mail_past_the_chain_goes_to_somebody_else_or_up() {
+    let policy = policy(org());
+    let who = Asker { policy: &policy, agent: "worker", user: "lin", delegated: None };
+    assert_eq!(rejected(policy.org(), "worker", "ceo", "info"), Some(Step::Contact));
+    assert_eq!(
+        told(&of_mail(&who, "ceo", "info", Step::Contact)),
+        owned([
+            ("now", "send `info` to `manager`, `pusher`"),
+            ("now", "raise it with `escalate`: it goes to `manager`"),
+            ("organisation", "add `ceo` to worker.contacts (roles.yaml:10)"),
+        ])
+    );
+    assert_eq!(
+        told(&of_mail(&who, "pusher", "order", Step::Type)),
+        owned([
+            ("now", "send `pusher` another type: `info`"),
+            ("now", "raise it with `escalate`: it goes to `manager`"),
+            ("organisation", "add `order` to worker.contacts.pusher.types (roles.yaml:10)"),
+            ("organisation", "add `worker` to order.senders (roles.yaml:70)"),
+            ("organisation", "another direction in order.direction (roles.yaml:70)"),
+        ])
+    );
+    let held = "a contract that allows it across departments, given to `worker` by a superior";
+    let ways = told(&of_mail(&who, "clerk", "info", Step::Contract));
+    assert!(ways.contains(&("agent", held.to_owned())), "{ways:?}");
+}
+
+#[test]
+fn what_is_said_to_be_open_is_delivered_and_what_is_named_is_all_that_is_needed() {
+    let org = org();
+    let policy = policy(org.clone());
+    let names = ["ceo", "manager", "pusher", "worker", "clerk"];
+    for from in names {
+        for to in names.into_iter().filter(|it| *it != from) {
+            for kind in ["info", "escalation", "order"] {
+                let Some(step) = rejected(&org, from, to, kind) else { continue };
+                let who = Asker { policy: &policy, agent: from, user: "lin", delegated: None };
+                let ways = of_mail(&who, to, kind, step);
+                // Each change that is named is made.
+                let mut roles: Vec<Role> = org.roles().cloned().collect();
+                let mut mail = org.mail.clone();
+                let sender = roles.iter_mut().find(|it| it.id.as_str() == from).unwrap();
+                for way in &ways {
+                    let rule = way.rule.split(' ').next().unwrap();
+                    match rule.rsplit('.').next().unwrap() {
+                        "contacts" => {
+                            drop(sender.contacts.insert(to.to_owned(), contact(&[], false)))
+                        }
+                        "types" => sender.contacts.get_mut(to).unwrap().types.push(kind.to_owned()),
+                        "senders" => mail.get_mut(kind).unwrap().senders = None,
+                        "direction" => mail.get_mut(kind).unwrap().direction = Direction::Any,
+                        _ if way.kind == Kind::Agent => {
+                            sender.contacts.get_mut(to).unwrap().needs_active_contract = false;
+                        }
+                        other => assert_eq!((other, way.kind), ("", Kind::Now), "{ways:?}"),
+                    }
+                }
+                let agents = org.agents().map(|(id, it)| (id.clone(), it.clone()));
+                let mut mended = Org::new(roles, agents).unwrap();
+                mended.mail = mail;
+                assert_eq!(rejected(&mended, from, to, kind), None, "{from} {to} {kind} {ways:?}");
+                assert!(ways.iter().any(|it| it.kind > Kind::Now), "{ways:?}");
+            }
+        }
+    }
+}
