@@ -31,6 +31,7 @@ mod trace;
 mod visitor;
 mod visits;
 mod vouched;
+mod waits;
 mod welcome;
 mod why;
 mod words;

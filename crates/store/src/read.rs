@@ -110,6 +110,36 @@ impl Store {
         self.query(sql, vec![Param::Uuid(root.0), Param::Int(i64::from(limit))], run).await
     }
 
+    /// What the innermost runs wait for that these wait for, through those that wait for others
+    /// themselves, at most `depth` deep: each with the run that it was asked of. `None`: one works.
+    pub async fn waits_beneath(
+        &self,
+        runs: &[RunId],
+        depth: u32,
+    ) -> Result<Vec<(RunId, Option<String>)>, StoreError> {
+        if runs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let places: Vec<String> = (1..=runs.len()).map(|n| format!("${n}")).collect();
+        let sql = format!(
+            "WITH RECURSIVE beneath(root, id, waits, depth) AS (
+               SELECT id, id, waiting_for, CAST(0 AS BIGINT) FROM runs
+               WHERE id IN ({}) AND waiting_for = 'child'
+               UNION SELECT beneath.root, child.id, child.waiting_for, beneath.depth + 1
+               FROM runs child JOIN beneath ON child.parent_run_id = beneath.id
+               WHERE beneath.waits = 'child' AND child.ended_at IS NULL
+                 AND beneath.depth < CAST(${} AS BIGINT)
+             )
+             SELECT root, waits FROM beneath
+             WHERE depth > 0 AND (waits IS NULL OR waits <> 'child') ORDER BY root, id",
+            places.join(", "),
+            runs.len() + 1,
+        );
+        let mut params: Vec<Param> = runs.iter().map(|it| Param::Uuid(it.0)).collect();
+        params.push(Param::Int(i64::from(depth)));
+        self.query(sql, params, |row| Ok((RunId(row.uuid(0)?), row.opt_text(1)?))).await
+    }
+
     /// The tokens that the other runs of a run's tree have used. What has ended beneath another
     /// run is charged to that one.
     pub async fn tokens_beside(&self, run: RunId) -> Result<u64, StoreError> {

@@ -36,7 +36,8 @@ on_both! {
         a_child_ends_with_its_parents_wait_for_it
         two_children_that_end_at_the_same_instant_wake_their_parent_once
         a_run_that_ends_badly_leaves_its_children_to_be_cancelled
-        a_deadline_that_is_looked_at_too_soon_is_looked_at_again;
+        a_deadline_that_is_looked_at_too_soon_is_looked_at_again
+        what_is_waited_for_in_the_end_is_found_through_runs_that_wait_for_others;
     log:
         an_append_is_held_to_its_place_in_the_log
         a_change_that_was_made_is_recognised_when_it_is_appended_again

@@ -22,8 +22,9 @@ use super::form::Signed;
 use super::html::line;
 use super::look;
 use super::page::{Frame, Room, draw, segment};
-use super::runs::{goal, state};
+use super::runs::goal;
 use super::visitor::Visitor;
+use super::waits::Waits;
 use super::words::{Words, fill, span};
 use crate::commands::{self, Command, Line};
 use crate::error::{ApiError, Result};
@@ -74,6 +75,7 @@ struct Thread {
     goal: String,
     ago: String,
     status: String,
+    waits: &'static str,
     state: String,
 }
 
@@ -133,7 +135,8 @@ async fn page(app: &App, visitor: &Visitor, key: Option<String>) -> Result<ChatP
     let w = visitor.words();
     let user = visitor.caller.acts_for(None)?;
     let threads = app.store.sessions(&user, THREADS).await?;
-    let threads = threads.iter().map(|it| thread(it, w)).collect();
+    let waits = Waits::of(app, &threads).await?;
+    let threads = threads.iter().map(|it| thread(it, &waits, w)).collect();
     let authority = app.authority.get();
     let open = match key {
         None => None,
@@ -179,7 +182,8 @@ fn groups(org: &Org) -> Vec<(String, String)> {
     org.groups.iter().map(|(id, it)| (id.to_string(), it.name.clone())).collect()
 }
 
-fn thread(run: &RunRow, w: &'static Words) -> Thread {
+fn thread(run: &RunRow, waits: &Waits, w: &'static Words) -> Thread {
+    let stands = waits.stands(run, w);
     let key = run.session_key.as_ref().map(|it| it.0.clone()).unwrap_or_default();
     let who = run.group.as_ref().map_or(run.agent.as_str(), |it| it.as_str());
     Thread {
@@ -188,7 +192,8 @@ fn thread(run: &RunRow, w: &'static Words) -> Thread {
         goal: goal(&run.input),
         ago: fill(w.ago, &[("t", &span(w, run.created_at, clock::now()))]),
         status: run.status.clone(),
-        state: state(run, w),
+        waits: stands.waits,
+        state: stands.word,
         key,
     }
 }

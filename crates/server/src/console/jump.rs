@@ -12,8 +12,9 @@ use serde::Deserialize;
 
 use super::html::line;
 use super::page::{Frame, Room, draw, escaped, segment};
-use super::runs::{goal, state};
+use super::runs::goal;
 use super::visitor::Visitor;
+use super::waits::Waits;
 use crate::error::Result;
 use crate::router::App;
 use crate::routes::{audit, contracts, mail};
@@ -169,11 +170,12 @@ async fn runs(app: &App, visitor: &Visitor, q: &str) -> Result<Vec<Found>> {
             fits(q, &[&it.input, it.agent.as_str(), group])
         });
     }
+    let waits = Waits::of(app, &rows).await?;
     let run = |it: &chancery_store::read::RunRow| Found {
         href: format!("/runs/{}", it.id),
         name: goal(&it.input),
         kind: w.run,
-        more: format!("{} · {}", line(it.agent.as_str()), state(it, w)),
+        more: format!("{} · {}", line(it.agent.as_str()), waits.stands(it, w).word),
     };
     Ok(rows.iter().map(run).collect())
 }

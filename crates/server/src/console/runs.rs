@@ -19,6 +19,7 @@ use super::html::line;
 use super::page::{Frame, Room, draw};
 use super::trace::{self, Trace};
 use super::visitor::Visitor;
+use super::waits::Waits;
 use super::words::{Words, span};
 use crate::error::{ApiError, Result};
 use crate::extract::Body;
@@ -43,6 +44,7 @@ struct RunsPage {
 pub struct Row {
     pub id: String,
     pub status: String,
+    pub waits: &'static str,
     pub state: String,
     pub who: String,
     pub goal: String,
@@ -86,7 +88,8 @@ pub async fn list(
     let frame = Frame::of(&visitor, Room::Runs, w.runs);
     // What is older stays as it is.
     let frame = if params.before.is_empty() { frame.watching("runs") } else { frame };
-    let rows = found.iter().map(|it| row(it, w)).collect();
+    let waits = Waits::of(&app, &found).await?;
+    let rows = found.iter().map(|it| row(it, &waits, w)).collect();
     let status = status.copied().unwrap_or_default().to_owned();
     draw(&RunsPage { frame, rows, status, statuses: STATUSES, next })
 }
@@ -101,8 +104,8 @@ pub fn goal(text: &str) -> String {
     }
 }
 
-pub fn row(run: &RunRow, w: &'static Words) -> Row {
-    let now = clock::now();
+pub fn row(run: &RunRow, waits: &Waits, w: &'static Words) -> Row {
+    let (now, stands) = (clock::now(), waits.stands(run, w));
     let who = match &run.group {
         Some(group) => line(group.as_str()),
         None => line(run.agent.as_str()),
@@ -110,7 +113,8 @@ pub fn row(run: &RunRow, w: &'static Words) -> Row {
     Row {
         id: run.id.to_string(),
         status: run.status.clone(),
-        state: state(run, w),
+        waits: stands.waits,
+        state: stands.word,
         who,
         goal: goal(&run.input),
         user: line(run.user.as_str()),
@@ -120,18 +124,6 @@ pub fn row(run: &RunRow, w: &'static Words) -> Row {
         tokens: run.usage.input_tokens.saturating_add(run.usage.output_tokens),
         cost: run.usage.cost().map(|it| it.to_string()),
     }
-}
-
-/// The status, and where a run waits, for whom.
-pub fn state(run: &RunRow, w: &'static Words) -> String {
-    match run.waiting_for.as_deref() {
-        Some("permission") => w.waits_person,
-        Some("child") => w.waits_child,
-        Some("signal") => w.waits_signal,
-        Some("pause") => w.waits_pause,
-        _ => w.status_word(&run.status),
-    }
-    .to_owned()
 }
 
 #[derive(Template)]
@@ -194,7 +186,7 @@ pub async fn show(
         ended: run.ended_at.is_some(),
         is_group: run.group.is_some(),
         members: trace.members.clone(),
-        run: row(&run, w),
+        run: row(&run, &Waits::of(&app, [&run]).await?, w),
         above,
         trace,
         frame,

@@ -16,6 +16,7 @@ pub use fold::extended;
 
 use super::card::Why;
 use super::forks;
+use super::waits::Waits;
 use super::words::{Words, span};
 use crate::error::Result;
 use crate::router::App;
@@ -50,6 +51,8 @@ pub struct Line {
     pub what: String,
     /// `completed`, `failed`, `denied`, `waiting`, `running`, or nothing.
     pub state: &'static str,
+    /// Of a run that waits: for what in the end.
+    pub waits: &'static str,
     pub word: String,
     pub took: String,
     pub href: String,
@@ -90,7 +93,9 @@ pub async fn of(app: &App, run: &RunRow, w: &'static Words) -> Result<Trace> {
     }
     let rows: HashMap<RunId, RunRow> = rows.into_iter().map(|it| (it.id, it)).collect();
     let now = run.ended_at.unwrap_or_else(clock::now).max(run.created_at);
-    let mut fold = fold::Fold { rows: &rows, logs: &logs, now, w, lines: Vec::new() };
+    let waits = Waits::of(app, rows.values()).await?;
+    let mut fold =
+        fold::Fold { rows: &rows, logs: &logs, now, w, waits: &waits, lines: Vec::new() };
     fold.run(run.id, 0);
     let drafts = fold.lines;
     let cut_off = drafts.len() > LINES_MAX;

@@ -307,6 +307,8 @@ words! {
     status_cancelled: "cancelled", "已取消";
     waits_person: "waits for a person", "等待人决定";
     waits_child: "waits for a group", "等待小组";
+    waits_through: "{child}, which {inner}", "{child}，小组正{inner}";
+    waits_paused: "is paused", "处于暂停";
     waits_signal: "waits for a signal", "等待信号";
     waits_pause: "paused", "已暂停";
     legend_work: "at work", "工作中";

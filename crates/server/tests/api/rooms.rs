@@ -9,6 +9,7 @@ use crate::house::{House, On, on_both};
 
 on_both! {
     a_trace_says_why_a_call_was_refused_and_for_whom_a_run_waits;
+    a_run_above_says_for_whom_the_group_beneath_it_waits;
     a_thread_is_begun_and_gone_on_with;
     whoever_calls_in_a_room_is_named_though_it_says_nothing;
     a_run_is_steered_from_its_page;
@@ -49,6 +50,42 @@ async fn a_trace_says_why_a_call_was_refused_and_for_whom_a_run_waits(on: On) {
     let list = browser.get("/runs?status=waiting").await.text;
     assert!(list.contains(&run), "{list}");
     assert!(!browser.get("/runs?status=completed").await.text.contains(&run));
+    house.close().await;
+}
+
+async fn a_run_above_says_for_whom_the_group_beneath_it_waits(on: On) {
+    let house = House::open(on).await;
+    house.change("", "tools: {note: require_approval}\n").await;
+    let (lin, browser) = (house.lin().await, Browser::of(&house.server, "lin").await);
+    let asks = json!({"payer": {"calls": [[["note", {"to": "a"}]]], "say": "done"},
+        "narrow": {"say": "fine"}});
+    let rests = json!({"payer": {"calls": [[["wait_for_signal", {"correlation_key": "k"}]]],
+        "say": "done"}, "narrow": {"say": "fine"}});
+    for (lines, class, word, zh) in [
+        (asks, "waits-person", "which waits for a person", "等待小组，小组正等待人决定"),
+        (rests, "waits-signal", "which waits for a signal", "等待小组，小组正等待信号"),
+    ] {
+        let goal = json!({"group_id": "grp_pay", "goal": lines.to_string()});
+        let input = json!([[["escalate_to_group", goal]]]).to_string();
+        let body = json!({"agent": "pa", "input": input, "session_key": class});
+        let run = crate::harness::id(&lin.post("/api/runs", &body).await.json());
+        let above = lin.until(&run, "waiting").await;
+        let beneath = lin.get(&format!("/api/runs?parent={run}")).await.json()["items"][0].clone();
+        let beneath = crate::harness::id(&beneath);
+        lin.until(&beneath, "waiting").await;
+        let said = format!("class=\"state waiting {class}\">waits for a group, {word}");
+        for page in ["/runs".to_owned(), format!("/runs/{run}"), format!("/chat/{class}")] {
+            let page = browser.get(&page).await.text;
+            assert!(page.contains(&said), "{said}: {page}");
+        }
+        let cookie = format!("{}; chancery_language=zh", browser.cookie);
+        let page = Browser::with(&house.server, cookie).get("/runs").await.text;
+        assert!(page.contains(zh), "{page}");
+        // The room itself waits for no group, and what programs read is as it was.
+        let room = browser.get(&format!("/runs/{beneath}")).await.text;
+        assert!(!room.contains("waits for a group, which"), "{room}");
+        assert_eq!(above["waiting_for"], "child");
+    }
     house.close().await;
 }
 

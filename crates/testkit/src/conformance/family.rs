@@ -59,6 +59,43 @@ async fn status(store: &Store, run: RunId) -> String {
     store.run(run).await.unwrap().unwrap().status
 }
 
+pub async fn what_is_waited_for_in_the_end_is_found_through_runs_that_wait_for_others(home: &Home) {
+    let store = home.open().await;
+    let (run, children) = waiting(&store, &["a", "b"]).await;
+    let waits = async |depth: u32| -> Vec<Option<String>> {
+        let found = store.waits_beneath(&[run, children[0]], depth).await.unwrap();
+        assert!(found.iter().all(|it| it.0 == run), "{found:?}");
+        let mut waits: Vec<_> = found.into_iter().map(|it| it.1).collect();
+        waits.sort();
+        waits
+    };
+    let some = |it: &str| Some(it.to_owned());
+    assert_eq!(waits(16).await, [None, None]);
+    // One asks a person; the other hands its goal on to one that waits for a signal.
+    let asks = [started(), proposed(&[("c", Ruling::RequireApproval)], 1)];
+    append(&store, children[0], asks, Fence::Outside).await.unwrap();
+    let grandchild = clock::new_run_id();
+    let mut above = history(&store, children[1]).await;
+    for event in [started(), proposed(&[("d", Ruling::Allow)], 1), begins("d")] {
+        above = above.record(event).unwrap();
+    }
+    above = above.spawn(spawned("d", grandchild), beneath(children[1])).unwrap();
+    store.append(&above.change().unwrap(), Fence::Outside, clock::now()).await.unwrap();
+    let wait = [started(), proposed(&[("e", Ruling::Allow)], 1), begins("e"), waits_for("e")];
+    append(&store, grandchild, wait, Fence::Outside).await.unwrap();
+    assert_eq!(waits(16).await, [some("permission"), some("signal")]);
+    assert_eq!(waits(1).await, [some("permission")]);
+    // What has ended is waited for no longer.
+    append(&store, children[0], [cancelled()], Fence::Outside).await.unwrap();
+    assert_eq!(waits(16).await, [some("signal")]);
+    assert_eq!(store.waits_beneath(&[], 16).await.unwrap(), []);
+    assert_eq!(store.waits_beneath(&[grandchild], 16).await.unwrap(), []);
+}
+
+fn waits_for(call: &str) -> Event {
+    super::waits(call, "key", None)
+}
+
 pub async fn a_child_is_made_with_its_parents_wait_or_not_at_all(home: &Home) {
     let store = home.open().await;
     let run = make(&store, created("above")).await;

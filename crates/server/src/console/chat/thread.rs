@@ -14,9 +14,9 @@ use super::members::{Standing, standings};
 use crate::console::card::{self, Card, Why, whys};
 use crate::console::html::{line, markdown, shown};
 use crate::console::ruling::sentence;
-use crate::console::runs::state;
 use crate::console::trace::extended;
 use crate::console::visitor::Visitor;
+use crate::console::waits::Waits;
 use crate::console::why::{Kept, MAIL_REJECTED};
 use crate::error::Result;
 use crate::router::App;
@@ -89,6 +89,7 @@ pub struct Room {
     pub run: String,
     pub group: String,
     pub status: String,
+    pub waits: &'static str,
     pub state: String,
     pub said: Vec<Said>,
     pub members: Vec<Seated>,
@@ -135,11 +136,13 @@ async fn room(app: &App, visitor: &Visitor, run: &RunRow, depth: usize) -> Resul
         word: w.standing_word(standing),
     });
     let group = run.group.as_ref().map_or(run.agent.as_str(), |it| it.as_str());
+    let stands = Waits::of(app, [run]).await?.stands(run, w);
     let room = Room {
         run: run.id.to_string(),
         group: line(group),
         status: run.status.clone(),
-        state: state(run, w),
+        waits: stands.waits,
+        state: stands.word,
         said,
         members: members.collect(),
         ended: run.ended_at.is_some(),

@@ -12,8 +12,8 @@ use crate::commands::{self, Command, Done, Line, USAGES};
 use crate::console::card::whys;
 use crate::console::html::{line, shown};
 use crate::console::refusal;
-use crate::console::runs::state;
 use crate::console::visitor::Visitor;
+use crate::console::waits::Waits;
 use crate::console::words::{Words, fill};
 use crate::error::{ApiError, Result};
 use crate::pause::{self, NotHere, not_here};
@@ -150,7 +150,8 @@ fn run_link(run: &chancery_domain::id::RunId, who: &str) -> String {
 async fn status(app: &App, last: Option<&RunRow>, w: &'static Words) -> Result<String> {
     let Some(run) = last else { return Ok(w.command_no_run.to_owned()) };
     let link = format!("<a href=\"/runs/{}\">{}</a>", run.id, w.run);
-    let mut text = format!("<p>{link} · {}</p>", state(run, w));
+    let stands = Waits::of(app, [run]).await?.stands(run, w);
+    let mut text = format!("<p>{link} · {}</p>", stands.word);
     let Some(pause) = pause::of(app, run).await? else { return Ok(text) };
     let rows: String = pause.open().map(|it| format!("<li>{}</li>", open(it, w))).collect();
     if !rows.is_empty() {

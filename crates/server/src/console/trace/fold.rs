@@ -13,7 +13,8 @@ use jiff::Timestamp;
 use super::{Bar, Detail, Line, Scale, Stretch};
 use crate::console::card::whys;
 use crate::console::html::{line, markdown, shown};
-use crate::console::runs::{goal, state};
+use crate::console::runs::goal;
+use crate::console::waits::Waits;
 use crate::console::why::{Kept, MAIL_REJECTED};
 use crate::console::words::{Words, fill, span};
 use crate::view;
@@ -34,6 +35,7 @@ pub struct Fold<'a> {
     pub logs: &'a HashMap<RunId, Vec<Recorded>>,
     pub now: Timestamp,
     pub w: &'static Words,
+    pub waits: &'a Waits,
     pub lines: Vec<Draft>,
 }
 
@@ -97,7 +99,9 @@ impl Fold<'_> {
         let what = format!("<b>{}</b> {}", line(who), goal(&row.input));
         let place = self.push("run", depth, format!("{id}"), what);
         self.lines[place].line.state = known(&row.status);
-        self.lines[place].line.word = state(row, w);
+        let stands = self.waits.stands(row, w);
+        self.lines[place].line.waits = stands.waits;
+        self.lines[place].line.word = stands.word;
         self.lines[place].line.href = format!("/runs/{id}");
         self.detail(place, w.goal, &row.input, false);
         let mut followed = Followed {
@@ -387,6 +391,7 @@ impl Fold<'_> {
             kind,
             what,
             state: "",
+            waits: "",
             word: String::new(),
             took: String::new(),
             href: String::new(),
