@@ -34,6 +34,7 @@ mod vouched;
 mod waits;
 mod welcome;
 mod why;
+mod wire;
 mod words;
 
 use std::sync::Arc;

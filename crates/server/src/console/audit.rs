@@ -12,6 +12,7 @@ use super::page::{Frame, Room, draw, escaped};
 use super::ruling::sentence;
 use super::visitor::Visitor;
 use super::why::{Line, Through, lines, through};
+use super::wire::{Of, word};
 use super::words::{Words, fill, span};
 use crate::access::Operator;
 use crate::error::{ApiError, Result};
@@ -102,20 +103,21 @@ fn row(it: &Entry, w: &'static Words) -> Row {
         id: it.id.clone(),
         at: it.at.to_string(),
         ago: fill(w.ago, &[("t", &span(w, it.at, now))]),
-        who: who(it),
-        kind: line(&it.kind),
+        who: who(it, w),
+        kind: line(word(Of::Entry, &it.kind, w)),
         about: about.join(" · "),
         ruling: it.ruling.clone().unwrap_or_default(),
         rule: it.reasons.first().map(|it| line(&it.rule)).unwrap_or_default(),
     }
 }
 
-fn who(it: &Entry) -> String {
+fn who(it: &Entry, w: &'static Words) -> String {
+    let kind = word(Of::Actor, &it.actor.kind, w);
     let id = it.actor.id.as_deref().map(line);
     match (&*it.actor.kind, id) {
         ("user", Some(id)) => id,
-        (kind, Some(id)) => format!("{kind}:{id}"),
-        (kind, None) => kind.to_owned(),
+        (_, Some(id)) => format!("{kind}:{id}"),
+        (_, None) => kind.to_owned(),
     }
 }
 
@@ -168,7 +170,7 @@ pub async fn show(
     });
     draw(&EntryPage {
         frame: Frame::of(&visitor, Room::Audit, w.audit),
-        who: who(&entry),
+        who: who(&entry, w),
         lead: entry.reasons.first().map(|it| shown(&sentence(&it.detail, w))).unwrap_or_default(),
         lines: lines(&entry.layers, w),
         unnamed: entry.ruling.is_some() && entry.layers.is_empty(),

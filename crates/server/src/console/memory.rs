@@ -11,6 +11,7 @@ use super::form::{Signed, back_or};
 use super::html::{line, shown};
 use super::page::{Frame, Room, draw};
 use super::visitor::Visitor;
+use super::wire::{Of, word};
 use super::words::{Words, fill, span};
 use crate::error::Result;
 use crate::extract::Params;
@@ -81,7 +82,8 @@ pub async fn list(
         let params = memories::SearchParams::of(&asked.q, &asked.mode, &asked.kind, agent);
         let Json(page) = memories::search(State(app), caller, Params(params)).await?;
         let found = page.items.iter().map(|it| {
-            let (tier, why) = (line(&it.tier_name), line(&it.why));
+            let tier = line(word(Of::Tier, &it.tier_name, w));
+            let why = line(&it.why);
             Row { tier, why, ..row(&it.memory, w) }
         });
         (found.collect(), None)

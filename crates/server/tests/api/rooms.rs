@@ -27,6 +27,7 @@ on_both! {
     a_run_is_exported_with_all_beneath_it;
     a_reader_of_chinese_reads_why_in_chinese_and_the_record_stays_english;
     a_model_is_tried_before_the_first_talk;
+    a_reader_of_chinese_reads_no_bare_word_of_the_record;
 }
 
 async fn a_trace_says_why_a_call_was_refused_and_for_whom_a_run_waits(on: On) {
@@ -273,6 +274,31 @@ async fn what_signs_somebody_out_is_asked_first(on: On) {
     let sure: Vec<(&str, &str)> = sure.iter().map(|it| (&*it.0, &*it.1)).collect();
     assert_eq!(boss.post(&revoke, &sure).await.status, 303);
     assert_eq!(boss.get("/inbox").await.status, 303);
+    house.close().await;
+}
+
+async fn a_reader_of_chinese_reads_no_bare_word_of_the_record(on: On) {
+    let house = House::open(on).await;
+    let lin = house.lin().await;
+    let run = lin.script("pa", json!([[["burn", {"to": "c"}]]])).await;
+    lin.until(&run, "completed").await;
+    let mut boss = Browser::at(&house.server);
+    boss.sign_in(&house.server.running.local_token).await;
+    boss.cookie = format!("{}; chancery_language=zh", boss.cookie);
+    let audit = boss.get("/audit").await.text;
+    let rows = audit.split_once("<tbody>").unwrap().1.split("</tbody>").next().unwrap();
+    for (chinese, wire) in
+        [("裁定", ">ruling<"), ("令牌已创建", ">token.made<"), ("登录", ">sign_in<")]
+    {
+        assert!(rows.contains(chinese) && !rows.contains(wire), "{wire}: {rows}");
+    }
+    assert!(rows.contains("<td>系统</td>") && rows.contains("<td>智能体:pa</td>"), "{rows}");
+    // What is chosen is still the word that the route knows.
+    assert!(audit.contains("<option value=\"deny\">拒绝</option>"), "{audit}");
+    let write = boss.get("/mail?show=write").await.text;
+    assert!(write.contains("<option value=\"info\" selected>通知</option>"), "{write}");
+    let settings = boss.get("/settings").await.text;
+    assert!(settings.contains("<td>人员</td>") && !settings.contains("<td>human</td>"));
     house.close().await;
 }
 
