@@ -30,6 +30,8 @@ async fn lived_in() -> (House, Caller, Vec<String>) {
         json!({"content": "Lin wants it short.", "type": "core", "scope": {"user": "lin"}});
     assert_eq!(lin.post("/api/memories", &memory).await.status, 201);
     let entry = lin.get("/api/audit").await.json()["items"][0]["id"].as_str().unwrap().to_owned();
+    let denied = lin.get("/api/audit?ruling=deny").await.json();
+    let denied = denied["items"][0]["id"].as_str().unwrap().to_owned();
     let pages = vec![
         "/inbox".to_owned(),
         "/inbox?show=decided".to_owned(),
@@ -47,10 +49,13 @@ async fn lived_in() -> (House, Caller, Vec<String>) {
         "/mail?show=write".to_owned(),
         "/org".to_owned(),
         "/org?agent=pa&tool=pay".to_owned(),
+        "/org?agent=qa_worker&tool=git_push".to_owned(),
+        "/org?from=backend_worker&to=ceo".to_owned(),
         "/memory".to_owned(),
         "/memory?q=short".to_owned(),
         "/audit".to_owned(),
         format!("/audit/{entry}"),
+        format!("/audit/{denied}"),
         "/rules".to_owned(),
         "/settings".to_owned(),
         "/nowhere".to_owned(),
