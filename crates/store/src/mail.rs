@@ -2,6 +2,7 @@
 //! delivered in one transaction, or its rejection is: see `domain::mail::route`.
 
 mod alert;
+mod attempt;
 mod contract;
 mod hand;
 mod raise;
@@ -14,6 +15,7 @@ use chancery_domain::mail::{Draft, Rejection};
 use chancery_domain::policy::Bounds;
 use jiff::{SignedDuration, Timestamp};
 
+pub use attempt::{Attempt, Attempts};
 pub use contract::{ContractFilter, ContractRow, Stepped, WantedStep};
 pub use hand::{Handed, Rates};
 pub use raise::{Raise, Raised};

@@ -53,6 +53,7 @@ on_both! {
     mail:
         the_same_call_at_once_is_one_mail
         mail_is_delivered_in_the_order_that_it_was_sent
+        what_was_tried_is_counted_under_the_contracts_of_its_time
         mail_is_handed_to_one_run_though_two_servers_look
         a_run_that_was_to_be_made_for_mail_is_made_once
         what_nobody_answers_goes_up_to_the_board

@@ -26,6 +26,7 @@ use super::html::line;
 use super::page::{Frame, Room, draw, escaped};
 use super::visitor::Visitor;
 use super::why::{Line, Through, lines, through};
+use super::words::fill;
 use crate::error::Result;
 use crate::router::App;
 use crate::{routes, view};
@@ -75,6 +76,8 @@ struct Cell {
     /// Of mail: each type, and whether it needs an active contract.
     types: Vec<(String, bool)>,
     is_mail: bool,
+    /// How many were sent, and how many blocked.
+    counts: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -206,7 +209,8 @@ async fn cell(
             false => Vec::new(),
         };
         let through = shown_ways(ways, visitor);
-        return Ok(Some(Cell { title, ruling, layers, through, types, is_mail: true }));
+        let counts = counts(app, visitor, &asked.from, &asked.to).await?;
+        return Ok(Some(Cell { title, ruling, layers, through, types, is_mail: true, counts }));
     }
     if asked.agent.is_empty() || asked.tool.is_empty() {
         return Ok(None);
@@ -243,7 +247,17 @@ async fn cell(
         through: shown_ways(ways, visitor),
         types: Vec::new(),
         is_mail: false,
+        counts: String::new(),
     }))
+}
+
+/// What the two have written, as far as the visitor knows of it.
+async fn counts(app: &App, visitor: &Visitor, from: &str, to: &str) -> Result<String> {
+    let user = visitor.caller.sees()?;
+    let since = clock::now() - draft::BACK;
+    let found = app.store.mail_counts(from, to, user.as_ref(), since).await?;
+    let (sent, blocked) = ((found.delivered + found.rejected).to_string(), found.rejected);
+    Ok(fill(visitor.words().mail_counts, &[("n", &sent), ("b", &blocked.to_string())]))
 }
 
 /// What stands between two who write nothing to one another: of the type that comes furthest.

@@ -510,7 +510,12 @@ words! {
     impact_summary: "Of {n} calls in {r} runs, {s} would be ruled on more strictly, {l} less.", "{r} 次运行中的 {n} 个调用里，{s} 个会更严，{l} 个会更宽。";
     impact_unknown: "{n} calls of MCP servers cannot be judged before the draft is in force.", "{n} 个 MCP 服务器的调用在草案生效前无法判断。";
     impact_cut_off: "There were more runs: the newest were looked through.", "运行过多：只检查了最近的部分。";
-    impact_note: "Judged with their arguments, under contracts as they are now; what people answered and what rates allowed is left aside.", "按其参数并依照现有合同判断；不考虑人的答复和速率限制。";
+    impact_note: "Calls are judged with their arguments, under contracts as they are now; what people answered and what rates allowed is left aside. Mail is judged by who wrote what type to whom, under the contracts of its time; its attachments and fields are left aside.", "调用按其参数并依照现有合同判断；不考虑人的答复和速率限制。邮件按发件人、收件人和类型，并依照当时的合同判断；不考虑附件和字段。";
+    impact_mail: "Of {n} mails, {p} blocked ones would have passed, {b} delivered ones would have been blocked.", "{n} 封邮件里，{p} 封曾被阻止的会送达，{b} 封已送达的会被阻止。";
+    impact_mail_cut_off: "There were more mails: the newest were looked through.", "邮件过多：只检查了最近的部分。";
+    impact_was: "Was", "当时";
+    mail_delivered: "delivered", "送达";
+    mail_counts: "30 days: {n} sent, {b} blocked", "30 天内：发出 {n} 封，被阻止 {b} 封";
     impact_now: "Now", "现在";
     impact_then: "Then", "之后";
     impact_times: "Times", "次数";

@@ -1,5 +1,5 @@
-//! What a draft would have meant: calls that were made once more, under the rules in force and
-//! under the draft. Nothing runs, and nothing is recorded.
+//! What a draft would have meant: calls that were made and mail that was sent once more, under the
+//! rules in force and under the draft. Nothing runs, and nothing is recorded.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -7,10 +7,13 @@ use std::collections::{BTreeMap, HashMap};
 use chancery_domain::contract::Warrant;
 use chancery_domain::event::{Created, Event, Recorded};
 use chancery_domain::id::{AgentId, RunId};
+use chancery_domain::mail::{self, Draft, Known};
+use chancery_domain::org::Org;
 use chancery_domain::policy::Ruling;
 use chancery_runtime::authority::{Authority, Case, Given, Judgment};
 use chancery_runtime::context::Context;
 use chancery_runtime::rules::Literals;
+use chancery_store::mail::Attempt;
 use chancery_store::read::{RunFilter, RunRow};
 use chancery_store::{Store, StoreError};
 use jiff::Timestamp;
@@ -18,6 +21,8 @@ use jiff::Timestamp;
 /// More runs than this are not looked through while somebody waits for a page.
 const RUNS_MAX: usize = 2000;
 const PAGE: u32 = 200;
+/// Nor are more mails.
+const MAILS_MAX: u32 = 2000;
 
 /// Calls that are ruled on alike, and otherwise than now.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,6 +43,25 @@ pub struct Seen {
     pub run: RunId,
 }
 
+/// Mails between the same two that would have come to something else.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MailChange {
+    pub from: String,
+    pub to: String,
+    pub kind: String,
+    /// It was blocked and would have been delivered; otherwise it is the other way round.
+    pub passes: bool,
+    /// Why it was blocked, or would be.
+    pub because: String,
+}
+
+/// How often, and the newest run that sent one, where a run did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MailSeen {
+    pub times: u64,
+    pub run: Option<RunId>,
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Impact {
     pub runs: u64,
@@ -47,6 +71,9 @@ pub struct Impact {
     /// There were more runs than were looked through: these are the newest.
     pub cut_off: bool,
     pub changes: BTreeMap<Change, Seen>,
+    pub mails: u64,
+    pub mails_cut_off: bool,
+    pub mail_changes: BTreeMap<MailChange, MailSeen>,
 }
 
 impl Impact {
@@ -60,7 +87,18 @@ impl Impact {
     }
 }
 
-/// Looks through the calls of every run that was asked for since then.
+impl Impact {
+    /// How many blocked mails would have passed, and how many delivered ones been blocked.
+    pub fn passed_and_blocked(&self) -> (u64, u64) {
+        let count = |passes: bool| {
+            let of = self.mail_changes.iter().filter(|(it, _)| it.passes == passes);
+            of.map(|(_, seen)| seen.times).sum()
+        };
+        (count(true), count(false))
+    }
+}
+
+/// Looks through the calls of every run that was asked for since then, and the mail.
 pub async fn impact(
     store: &Store,
     now: &Authority,
@@ -90,7 +128,40 @@ pub async fn impact(
         };
         replay(row.id, &log, &created, [now, draft], at, warrant, &mut found);
     }
+    let orgs = [&**now.org(), &**draft.org()];
+    let attempts = store.mail_attempts(since, MAILS_MAX).await?;
+    found.mails_cut_off = attempts.len() >= MAILS_MAX as usize;
+    for attempt in &attempts {
+        found.mails += 1;
+        let mail = Draft::bare(&attempt.to, &attempt.kind);
+        let mut known = Known::default();
+        if orgs.iter().any(|org| mail::needs(org, &attempt.from, &mail).contracts) {
+            for name in [&attempt.from, &attempt.to] {
+                known.contracts.extend(store.contracts_active_at(name, attempt.at).await?);
+            }
+        }
+        if let Some(change) = otherwise(attempt, orgs, &known) {
+            let none = MailSeen { times: 0, run: attempt.run };
+            found.mail_changes.entry(change).or_insert(none).times += 1;
+        }
+    }
     Ok(found)
+}
+
+/// What another organisation makes of a mail, if that is not what became of it. What stood in it
+/// is left aside, and so is what has been changed since by others than the draft.
+fn otherwise(attempt: &Attempt, [now, draft]: [&Org; 2], known: &Known) -> Option<MailChange> {
+    let rejected = |org: &Org| {
+        let mail = Draft::bare(&attempt.to, &attempt.kind);
+        mail::route(org, &attempt.from, &mail, known).err().map(|it| it.reason)
+    };
+    let (passes, because) = match (&attempt.rejected, rejected(now), rejected(draft)) {
+        (Some(_), Some(because), None) => (true, because),
+        (None, None, Some(because)) => (false, because),
+        _ => return None,
+    };
+    let Attempt { from, to, kind, .. } = attempt.clone();
+    Some(MailChange { from, to, kind, passes, because })
 }
 
 async fn recent(store: &Store, since: Timestamp) -> Result<Vec<RunRow>, StoreError> {

@@ -11,6 +11,7 @@ on_both! {
     a_draft_with_a_mistake_is_shown_with_its_place_and_cannot_be_applied;
     what_is_applied_rules_the_next_call;
     a_draft_of_a_version_that_is_gone_is_not_applied;
+    a_draft_is_tried_on_the_mail_that_was_sent;
     only_operators_draft;
     a_first_visit_leads_through_four_steps_and_can_be_left;
 }
@@ -114,6 +115,40 @@ async fn a_draft_of_a_version_that_is_gone_is_not_applied(on: On) {
     let run = lin.script("pa", json!([[["note", {"to": "a"}]]])).await;
     lin.until(&run, "completed").await;
     assert_eq!(house.ledger(), ["note a"]);
+    house.close().await;
+}
+
+async fn a_draft_is_tried_on_the_mail_that_was_sent(on: On) {
+    let house = House::open(on).await;
+    let boss = boss(&house).await;
+    let worker = house.server.holder(json!({"kind": "agent", "name": "backend_worker"})).await;
+    for (to, status) in [("ceo", 403), ("ceo", 403), ("it_manager", 201)] {
+        let mail = json!({"to": to, "type": "info", "subject": "s", "body": "b"});
+        let sent = worker.post("/api/mail", &mail).await;
+        assert_eq!(sent.status, status, "{sent:?}");
+    }
+    let kept = house.server.operator().get("/api/org").await.json();
+    let contacts = "{ceo: {types: [info]}, it_manager: {types: [report]}}";
+    let worker = &format!("roles:\n  backend_worker: {{contacts: {contacts}}}\n");
+    let roles = kept["files"]["roles.yaml"].as_str().unwrap().replacen("roles:\n", worker, 1);
+    let more = [("file:roles.yaml", &*roles), ("open", "roles.yaml"), ("act", "check")];
+    let page = boss.fill("/org/draft?file=roles.yaml", "/org/draft", &more).await;
+    for part in [
+        "Of 3 mails, 2 blocked ones would have passed, 1 delivered ones would have been blocked.",
+        "`backend_worker` may not write to `ceo`: it writes to it_manager",
+        "`info` may not be sent to `it_manager`: only report",
+    ] {
+        assert!(page.text.contains(part), "{part}: {page:?}");
+    }
+    // Nothing was sent by that, and the matrix counts what was.
+    let cell = boss.get("/org?from=backend_worker&to=ceo").await.text;
+    assert!(cell.contains("30 days: 2 sent, 2 blocked"), "{cell}");
+    let cell = boss.get("/org?from=backend_worker&to=it_manager").await.text;
+    assert!(cell.contains("30 days: 1 sent, 0 blocked"), "{cell}");
+    // Somebody else's are not counted.
+    let lin = Browser::of(&house.server, "lin").await;
+    let cell = lin.get("/org?from=backend_worker&to=ceo").await.text;
+    assert!(cell.contains("30 days: 0 sent, 0 blocked"), "{cell}");
     house.close().await;
 }
 

@@ -65,7 +65,7 @@ pub enum Stepped {
     Absent,
 }
 
-const COLUMNS: &str = "id, from_agent, to_agent, state, failures, cross_department, mail_id, terms, \
+pub(super) const COLUMNS: &str = "id, from_agent, to_agent, state, failures, cross_department, mail_id, terms, \
      parent, user_id, created_at, updated_at";
 
 impl Store {
@@ -318,7 +318,7 @@ pub(super) async fn warrant_of(
     Ok(warrant)
 }
 
-fn contract(row: &dyn Columns) -> Result<ContractRow, StoreError> {
+pub(super) fn contract(row: &dyn Columns) -> Result<ContractRow, StoreError> {
     Ok(ContractRow {
         contract: Contract {
             id: ContractId(row.text(0)?),

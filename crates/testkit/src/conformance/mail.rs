@@ -127,6 +127,50 @@ pub async fn mail_is_delivered_in_the_order_that_it_was_sent(home: &Home) {
     assert_eq!(subjects, expected);
 }
 
+pub async fn what_was_tried_is_counted_under_the_contracts_of_its_time(home: &Home) {
+    let store = home.open().await;
+    let org = small_company();
+    let mut given = mail("manager", "worker", "contract", at(0));
+    given.draft.fields.insert("cross_department".to_owned(), serde_json::json!(true));
+    let id = given.contract.clone();
+    store.send_mail(&org, given).await.unwrap();
+    for (minute, to) in [(10, State::Accepted), (20, State::InProgress), (30, State::Review)] {
+        let by = Actor::Agent(AgentId::from("worker"));
+        let entry = Entry::new(clock::new_audit_id(), kind::CONTRACT_CHANGED, by.clone());
+        let step =
+            WantedStep { id: id.clone(), to, by, operator: false, note: None, at: at(minute) };
+        let stepped = store.step_contract(&org, step, entry).await.unwrap();
+        assert!(matches!(stepped, Stepped::Made(_)), "{stepped:?}");
+    }
+    let mut active = Vec::new();
+    for minute in [0, 9, 10, 29, 30, 60] {
+        let held = store.contracts_active_at("worker", at(minute)).await.unwrap();
+        assert!(held.iter().all(|it| it.state.is_active() && it.id == id), "{held:?}");
+        active.push(held.len());
+    }
+    assert_eq!(active, [0, 0, 1, 1, 0, 0]);
+    assert_eq!(store.contracts_active_at("manager", at(15)).await.unwrap(), []);
+    for (minute, to) in [(40, "manager"), (41, "head"), (42, "head"), (43, "manager")] {
+        let mut mail = mail("worker", to, "info", at(minute));
+        mail.behalf.user = if minute == 43 { "mei" } else { "ada" }.into();
+        store.send_mail(&org, mail).await.unwrap();
+    }
+    let tried = store.mail_attempts(at(40), 3).await.unwrap();
+    let tried: Vec<_> = tried.iter().map(|it| (&*it.to, it.rejected.as_deref(), it.at)).collect();
+    let step = Some("contact");
+    assert_eq!(tried, [("manager", None, at(43)), ("head", step, at(42)), ("head", step, at(41))]);
+    assert_eq!(store.mail_attempts(at(0), 100).await.unwrap().len(), 5);
+    let count = async |to: &str, user: Option<&str>, since: i64| {
+        let user = user.map(chancery_domain::id::UserId::from);
+        let of = store.mail_counts("worker", to, user.as_ref(), at(since)).await.unwrap();
+        (of.delivered, of.rejected)
+    };
+    assert_eq!(count("manager", None, 0).await, (2, 0));
+    assert_eq!(count("manager", Some("mei"), 0).await, (1, 0));
+    assert_eq!(count("head", None, 0).await, (0, 2));
+    assert_eq!(count("head", None, 42).await, (0, 1));
+}
+
 pub async fn mail_is_handed_to_one_run_though_two_servers_look(home: &Home) {
     let store = home.open().await;
     let other = home.another(&store).await;

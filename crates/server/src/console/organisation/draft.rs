@@ -27,14 +27,14 @@ use crate::error::{ApiError, Result};
 use crate::extract::{Body, Params};
 use crate::organisation::difference::difference;
 use crate::organisation::files::NAMES;
-use crate::organisation::impact::{Change, Impact, Seen, impact};
+use crate::organisation::impact::{Change, Impact, MailChange, MailSeen, Seen, impact};
 use crate::organisation::{Files, Mistakes};
 use crate::router::App;
 use crate::routes::org;
 use crate::view;
 
 /// How far back a draft is tried on what happened.
-const BACK: SignedDuration = SignedDuration::from_hours(30 * 24);
+pub const BACK: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// What a file that was built in until now begins with.
 const BEGIN: &str = "extends: builtin\n";
 const DIFF_TIME_MAX: std::time::Duration = std::time::Duration::from_millis(500);
@@ -49,7 +49,7 @@ struct DraftPage {
     names: Vec<(String, bool)>,
     open: String,
     text: String,
-    /// What the forms carry beside the file that is open.
+    /// What the form carries beside the file that is open.
     carried: Vec<(String, String)>,
     checked: Option<Checked>,
 }
@@ -65,7 +65,9 @@ struct Checked {
 struct Fine {
     differences: Vec<Difference>,
     rows: Vec<ImpactRow>,
+    mails: Vec<MailRow>,
     summary: String,
+    mail_summary: String,
     notes: Vec<String>,
     /// It says the same as what is in force.
     same: bool,
@@ -80,6 +82,19 @@ struct ImpactRow {
     after: &'static str,
     because: String,
     times: u64,
+    run: String,
+}
+
+#[derive(Debug)]
+struct MailRow {
+    from: String,
+    to: String,
+    kind: String,
+    before: &'static str,
+    after: &'static str,
+    because: String,
+    times: u64,
+    /// Empty: no run sent it.
     run: String,
 }
 
@@ -216,6 +231,8 @@ impl Draft {
                 summary: summary(&found, w),
                 notes: notes(&found, w),
                 rows: found.changes.iter().map(|(it, seen)| row(it, *seen, w)).collect(),
+                mail_summary: mail_summary(&found, w),
+                mails: found.mail_changes.iter().map(|(it, seen)| mail_row(it, *seen, w)).collect(),
             }),
             diff,
         })
@@ -267,6 +284,26 @@ fn row(it: &Change, seen: Seen, w: &'static Words) -> ImpactRow {
     }
 }
 
+fn mail_row(it: &MailChange, seen: MailSeen, w: &'static Words) -> MailRow {
+    let (before, after) = if it.passes { ("deny", "allow") } else { ("allow", "deny") };
+    MailRow {
+        from: shown(&it.from),
+        to: shown(&it.to),
+        kind: shown(&it.kind),
+        before,
+        after,
+        because: shown(&sentence(&it.because, w)),
+        times: seen.times,
+        run: seen.run.map(|it| it.to_string()).unwrap_or_default(),
+    }
+}
+
+fn mail_summary(found: &Impact, w: &'static Words) -> String {
+    let (passed, blocked) = found.passed_and_blocked();
+    let [mails, passed, blocked] = [found.mails, passed, blocked].map(|it| it.to_string());
+    fill(w.impact_mail, &[("n", &mails), ("p", &passed), ("b", &blocked)])
+}
+
 fn summary(found: &Impact, w: &'static Words) -> String {
     let (stricter, looser) = found.stricter_and_looser();
     let [calls, runs, stricter, looser] =
@@ -282,6 +319,9 @@ fn notes(found: &Impact, w: &'static Words) -> Vec<String> {
     }
     if found.cut_off {
         notes.push(w.impact_cut_off.to_owned());
+    }
+    if found.mails_cut_off {
+        notes.push(w.impact_mail_cut_off.to_owned());
     }
     notes
 }
