@@ -91,6 +91,8 @@ pub fn router(here: &str) -> Router<App> {
         .route("/contracts/{id}", get(mail::show_contract))
         .route("/contracts/{id}/step", post(mail::transition))
         .route("/org", get(organisation::show))
+        .route("/org/history", get(organisation::history::list))
+        .route("/org/history/compare", get(organisation::history::compare))
         .route("/org/draft", get(organisation::draft::show).post(organisation::draft::act))
         .route("/memory", get(memory::list))
         .route("/memory/{id}/forget", post(memory::forget))

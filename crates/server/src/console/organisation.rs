@@ -3,6 +3,7 @@
 
 mod chart;
 pub mod draft;
+pub mod history;
 
 use std::collections::BTreeMap;
 

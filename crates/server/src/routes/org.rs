@@ -81,6 +81,12 @@ pub struct VersionsParams {
     cursor: Option<String>,
 }
 
+impl VersionsParams {
+    pub fn of(limit: u32, cursor: Option<String>) -> VersionsParams {
+        VersionsParams { limit: Some(limit), cursor }
+    }
+}
+
 /// Every version that was ever in force, the newest first.
 #[utoipa::path(get, path = "/api/org/versions", params(VersionsParams),
     responses((status = 200, body = Page<Version>), Problems))]

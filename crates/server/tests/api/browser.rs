@@ -116,7 +116,8 @@ async fn heavy_every_page_is_sound_in_both_languages_and_lights() {
 }
 
 /// What only operators see.
-const OPERATORS: [&str; 3] = ["/welcome", "/org/draft", "/settings"];
+const OPERATORS: [&str; 5] =
+    ["/welcome", "/org/draft", "/org/history", "/org/history/compare?from=1&to=1", "/settings"];
 const PAINT: &str = "return performance.getEntriesByName('first-contentful-paint')[0]?.startTime";
 
 #[tokio::test(flavor = "multi_thread")]

@@ -11,6 +11,7 @@ on_both! {
     a_draft_with_a_mistake_is_shown_with_its_place_and_cannot_be_applied;
     what_is_applied_rules_the_next_call;
     a_draft_of_a_version_that_is_gone_is_not_applied;
+    an_earlier_version_comes_back_as_a_draft;
     a_draft_is_tried_on_the_mail_that_was_sent;
     only_operators_draft;
     a_first_visit_leads_through_four_steps_and_can_be_left;
@@ -115,6 +116,46 @@ async fn a_draft_of_a_version_that_is_gone_is_not_applied(on: On) {
     let run = lin.script("pa", json!([[["note", {"to": "a"}]]])).await;
     lin.until(&run, "completed").await;
     assert_eq!(house.ledger(), ["note a"]);
+    house.close().await;
+}
+
+async fn an_earlier_version_comes_back_as_a_draft(on: On) {
+    let house = House::open(on).await;
+    let (lin, boss) = (house.lin().await, boss(&house).await);
+    let first = house.server.operator().get("/api/org").await.json();
+    let old = first["version"].as_u64().unwrap();
+    house.change("", "tools: {note: deny}\n").await;
+    let list = boss.get("/org/history").await.text;
+    for part in [
+        &*format!("<b>v{}</b> <span class=\"tag\">in force</span>", old + 1),
+        "tools.note becomes deny (was allow)",
+        &format!("/org/draft?from={old}"),
+        "the first",
+    ] {
+        assert!(list.contains(part), "{part}: {list}");
+    }
+    let path = format!("/org/history/compare?from={old}&to={}", old + 1);
+    let two = boss.get(&path).await.text;
+    assert!(two.contains("tools.note becomes deny") && two.contains("class=\"plus\""), "{two}");
+    assert_eq!(boss.get("/org/history/compare?from=1&to=999").await.status, 404);
+    // To look at a draft changes nothing, and it is put in force like any other.
+    let begun = boss.get(&format!("/org/draft?from={old}&file=policy.yaml")).await;
+    assert!(begun.text.contains(&format!("Begun from v{old}.")), "{begun:?}");
+    let carried = form_of(&begun.text, "/org/draft");
+    let mut fields: Vec<(&str, &str)> = carried.iter().map(|(a, b)| (&**a, &**b)).collect();
+    let policy = first["files"]["policy.yaml"].as_str().unwrap();
+    fields.extend([("file:policy.yaml", policy), ("act", "check")]);
+    let checked = boss.post("/org/draft", &fields).await;
+    assert!(checked.text.contains("tools.note becomes allow (was deny)"), "{checked:?}");
+    assert_eq!(applied(&boss, &checked.text).await.status, 303);
+    let back = house.server.operator().get("/api/org").await.json();
+    assert_eq!((&back["digest"], &back["version"]), (&first["digest"], &json!(old + 2)));
+    let run = lin.script("pa", json!([[["note", {"to": "a"}]]])).await;
+    lin.until(&run, "completed").await;
+    assert_eq!(house.ledger(), ["note a"]);
+    for path in ["/org/history".to_owned(), path, format!("/org/draft?from={old}")] {
+        assert_eq!(Browser::of(&house.server, "lin").await.get(&path).await.status, 403, "{path}");
+    }
     house.close().await;
 }
 

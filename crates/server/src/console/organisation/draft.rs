@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use askama::Template;
 use axum::Json;
-use axum::extract::{Query, State};
+use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use chancery_api::org::{Difference, Mistake, NewOrg};
@@ -51,6 +51,8 @@ struct DraftPage {
     text: String,
     /// What the form carries beside the file that is open.
     carried: Vec<(String, String)>,
+    /// Where the text does not come from what is in force, and what became of it.
+    notice: String,
     checked: Option<Checked>,
 }
 
@@ -102,17 +104,27 @@ struct MailRow {
 pub struct Which {
     #[serde(default)]
     file: String,
+    /// A version to begin with.
+    #[serde(default)]
+    from: String,
 }
 
-/// The files in force, to begin with.
+/// The files in force, to begin with; or those of an earlier version, which is how one goes back.
 pub async fn show(
     State(app): State<App>,
     visitor: Visitor,
-    Query(Which { file }): Query<Which>,
+    Query(Which { file, from }): Query<Which>,
 ) -> Result<Response> {
-    operator(&visitor)?;
-    let draft = Draft::of(&app, BTreeMap::new(), &file);
-    draw_as(StatusCode::OK, &draft.page(&visitor, None))
+    let operator = operator(&visitor)?;
+    let mut draft = Draft::of(&app, BTreeMap::new(), &file);
+    let mut notice = String::new();
+    if !from.is_empty() {
+        let Json(kept) = org::version(State(app), operator, Path(from)).await?;
+        draft.begin_with(kept.files);
+        let number = kept.version.version.to_string();
+        notice = fill(visitor.words().draft_from, &[("n", &number)]);
+    }
+    draw_as(StatusCode::OK, &draft.page(&visitor, notice, None))
 }
 
 /// The forms of the page: `file:NAME` is a file's text, `open` the one that is shown,
@@ -150,9 +162,9 @@ pub async fn act(
                 Some(_) => StatusCode::OK,
                 None => StatusCode::UNPROCESSABLE_ENTITY,
             };
-            draw_as(status, &draft.page(&visitor, Some(checked)))
+            draw_as(status, &draft.page(&visitor, String::new(), Some(checked)))
         }
-        _ => draw_as(StatusCode::OK, &draft.page(&visitor, None)),
+        _ => draw_as(StatusCode::OK, &draft.page(&visitor, String::new(), None)),
     }
 }
 
@@ -208,6 +220,14 @@ impl Draft {
         files
     }
 
+    /// As another version had it: a file that it did not have is built in again.
+    fn begin_with(&mut self, mut files: BTreeMap<String, String>) {
+        for name in self.before.keys() {
+            files.entry(name.clone()).or_default();
+        }
+        self.written = files;
+    }
+
     async fn check(&self, app: &App, w: &'static Words) -> Result<Checked> {
         let mut mistakes = Mistakes::default();
         let files = Files::new(self.files(), &mut mistakes);
@@ -239,22 +259,10 @@ impl Draft {
     }
 
     fn diff(&self) -> Vec<DiffLine> {
-        let after = self.files();
-        let mut lines = Vec::new();
-        for (name, _) in self.names() {
-            let (old, new) = (self.before.get(&name), after.get(&name));
-            if old == new {
-                continue;
-            }
-            let (old, new) = (old.map_or("", String::as_str), new.map_or("", String::as_str));
-            let text = TextDiff::configure().timeout(DIFF_TIME_MAX).diff_lines(old, new);
-            let text = text.unified_diff().context_radius(3).header(&name, &name).to_string();
-            lines.extend(diff(&text));
-        }
-        lines
+        lines_between(&self.before, &self.files())
     }
 
-    fn page(self, visitor: &Visitor, checked: Option<Checked>) -> DraftPage {
+    fn page(self, visitor: &Visitor, notice: String, checked: Option<Checked>) -> DraftPage {
         let names = self.names();
         let text = self.written.get(&self.open).map(String::as_str);
         let text = text.unwrap_or_else(|| self.text_before(&self.open)).to_owned();
@@ -266,9 +274,30 @@ impl Draft {
             names,
             open: self.open,
             text,
+            notice,
             checked,
         }
     }
+}
+
+/// Which lines of which files differ.
+pub fn lines_between(
+    before: &BTreeMap<String, String>,
+    after: &BTreeMap<String, String>,
+) -> Vec<DiffLine> {
+    let names: std::collections::BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let mut lines = Vec::new();
+    for name in names {
+        let (old, new) = (before.get(name), after.get(name));
+        if old == new {
+            continue;
+        }
+        let (old, new) = (old.map_or("", String::as_str), new.map_or("", String::as_str));
+        let text = TextDiff::configure().timeout(DIFF_TIME_MAX).diff_lines(old, new);
+        let text = text.unified_diff().context_radius(3).header(name, name).to_string();
+        lines.extend(diff(&text));
+    }
+    lines
 }
 
 fn row(it: &Change, seen: Seen, w: &'static Words) -> ImpactRow {
