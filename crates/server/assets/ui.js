@@ -818,10 +818,10 @@ function dress(root) {
 function compareDraft() {
   const apply = find("button[name=act][value=apply]");
   const field = find("form.draft textarea");
-  const kept = apply && field && apply.form.elements[field.name];
-  if (!kept) return;
+  if (!apply || !field) return;
   const lines = (text) => text.replace(/\r\n?/g, "\n");
-  const stale = lines(kept.value) !== lines(field.value);
+  // What the page came with is what was checked.
+  const stale = lines(field.defaultValue) !== lines(field.value);
   if (apply.disabled === stale) return;
   const check = find("button[name=act][value=check]", field.form);
   const words = apply.form.dataset.stale || check.textContent.trim();

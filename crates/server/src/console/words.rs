@@ -503,6 +503,7 @@ words! {
     draft_apply: "Put it in force", "使其生效";
     draft_apply_note: "It holds from the next call on, for every run. The version before is kept.", "从下一次调用起对所有运行生效。先前的版本会保留。";
     draft_late: "another version was put in force meanwhile: begin the draft anew", "期间已有其他版本生效：请重新起草";
+    draft_unchecked: "The text was changed after it was checked. Nothing was put in force: below is what it says now.", "文本在检查之后已改动，因此没有生效：下面是按现在的文本重新检查的结果。";
     draft_from: "Begun from v{n}. Nothing is in force until it is checked and applied.", "以 v{n} 为起点。检查并应用之前不会生效。";
     history: "History", "历史";
     history_lead: "Every version that was in force, and what each of them changed. To go back is to draft from an earlier one.", "曾经生效的每个版本及其改动。要回到过去，请以先前的版本为起点起草。";

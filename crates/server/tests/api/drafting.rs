@@ -11,6 +11,7 @@ on_both! {
     a_draft_with_a_mistake_is_shown_with_its_place_and_cannot_be_applied;
     what_is_applied_rules_the_next_call;
     a_draft_of_a_version_that_is_gone_is_not_applied;
+    what_was_changed_after_the_check_is_checked_again_and_not_put_in_force;
     an_earlier_version_comes_back_as_a_draft;
     a_draft_is_tried_on_the_mail_that_was_sent;
     only_operators_draft;
@@ -32,12 +33,14 @@ async fn drafted(boss: &Browser, policy: &str) -> crate::harness::Answer {
     boss.fill("/org/draft?file=policy.yaml", "/org/draft", &more).await
 }
 
-/// Presses the button that puts in force what a page has checked.
-async fn applied(boss: &Browser, page: &str) -> crate::harness::Answer {
-    let form = page.rsplit_once("<form class=\"stack\" method=\"post\"").unwrap().1;
-    let fields = form_of(&format!("<form{form}"), "/org/draft");
+/// Presses the button that puts in force what a page has checked, with this in its field.
+async fn applied(boss: &Browser, page: &str, policy: &str) -> crate::harness::Answer {
+    // The button stands beneath what was found, and belongs to the one form that there is.
+    assert!(page.contains("form=\"draft\" name=\"act\" value=\"apply\""), "{page}");
+    assert_eq!(page.matches("action=\"/org/draft\"").count(), 1, "{page}");
+    let fields = form_of(page, "/org/draft");
     let mut fields: Vec<(&str, &str)> = fields.iter().map(|(a, b)| (&**a, &**b)).collect();
-    fields.push(("act", "apply"));
+    fields.extend([("file:policy.yaml", policy), ("act", "apply")]);
     boss.post("/org/draft", &fields).await
 }
 
@@ -95,7 +98,7 @@ async fn what_is_applied_rules_the_next_call(on: On) {
     let house = House::open(on).await;
     let (lin, boss) = (house.lin().await, boss(&house).await);
     let page = drafted(&boss, POLICY).await;
-    assert_eq!(applied(&boss, &page.text).await.status, 303);
+    assert_eq!(applied(&boss, &page.text, POLICY).await.status, 303);
     let run = lin.script("pa", json!([[["note", {"to": "a"}]]])).await;
     lin.until(&run, "completed").await;
     assert_eq!(house.ledger(), [""; 0]);
@@ -111,11 +114,40 @@ async fn a_draft_of_a_version_that_is_gone_is_not_applied(on: On) {
     let (lin, boss) = (house.lin().await, boss(&house).await);
     let page = drafted(&boss, POLICY).await;
     house.change("", "tools: {pay: deny}\n").await;
-    let late = applied(&boss, &page.text).await;
+    let late = applied(&boss, &page.text, POLICY).await;
     assert_eq!(late.status, 409, "{late:?}");
     let run = lin.script("pa", json!([[["note", {"to": "a"}]]])).await;
     lin.until(&run, "completed").await;
     assert_eq!(house.ledger(), ["note a"]);
+    house.close().await;
+}
+
+async fn what_was_changed_after_the_check_is_checked_again_and_not_put_in_force(on: On) {
+    let house = House::open(on).await;
+    let boss = boss(&house).await;
+    let version = async || house.server.operator().get("/api/org").await.json()["version"].clone();
+    let before = version().await;
+    let page = drafted(&boss, POLICY).await;
+    let other = "risk: {low: deny}\n";
+    let again = applied(&boss, &page.text, other).await;
+    assert_eq!(again.status, 409, "{again:?}");
+    for part in [
+        "The text was changed after it was checked. Nothing was put in force",
+        "risk: {low: deny}",
+        "risk.low becomes deny",
+    ] {
+        assert!(again.text.contains(part), "{part}: {}", again.text);
+    }
+    assert_eq!(version().await, before);
+    // What is shown now was checked now; a browser's ends of lines are no change.
+    let meant = applied(&boss, &again.text, "risk: {low: deny}\r\n").await;
+    assert_eq!(meant.status, 303, "{meant:?}");
+    assert_ne!(version().await, before);
+    let kept = house.server.operator().get("/api/org").await.json();
+    assert_eq!(kept["files"]["policy.yaml"], other);
+    // With a mistake in it there is nothing to confirm.
+    let wrong = applied(&boss, &drafted(&boss, POLICY).await.text, "risk: {low: perhaps}\n").await;
+    assert_eq!(wrong.status, 422, "{wrong:?}");
     house.close().await;
 }
 
@@ -147,7 +179,7 @@ async fn an_earlier_version_comes_back_as_a_draft(on: On) {
     fields.extend([("file:policy.yaml", policy), ("act", "check")]);
     let checked = boss.post("/org/draft", &fields).await;
     assert!(checked.text.contains("tools.note becomes allow (was deny)"), "{checked:?}");
-    assert_eq!(applied(&boss, &checked.text).await.status, 303);
+    assert_eq!(applied(&boss, &checked.text, policy).await.status, 303);
     let back = house.server.operator().get("/api/org").await.json();
     assert_eq!((&back["digest"], &back["version"]), (&first["digest"], &json!(old + 2)));
     let run = lin.script("pa", json!([[["note", {"to": "a"}]]])).await;

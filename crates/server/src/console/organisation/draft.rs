@@ -65,6 +65,8 @@ struct Checked {
 }
 
 struct Fine {
+    /// Of the files that were looked at: only these are put in force.
+    digest: String,
     differences: Vec<Difference>,
     rows: Vec<ImpactRow>,
     mails: Vec<MailRow>,
@@ -127,8 +129,8 @@ pub async fn show(
     draw_as(StatusCode::OK, &draft.page(&visitor, notice, None))
 }
 
-/// The forms of the page: `file:NAME` is a file's text, `open` the one that is shown,
-/// `open_next` the one to be shown, `act` what to do.
+/// The form of the page: `file:NAME` is a file's text, `open` the one that is shown, `open_next`
+/// the one to be shown, `act` what to do, `checked` the digest of what was checked.
 pub async fn act(
     State(app): State<App>,
     Signed { visitor, form }: Signed<BTreeMap<String, String>>,
@@ -151,19 +153,16 @@ pub async fn act(
                 let detail = visitor.words().draft_late.to_owned();
                 return Err(ApiError::Conflict { code: "org_changed", detail });
             }
+            // Invariant: what is put in force is what somebody has seen checked.
+            if draft.digest() != field("checked") {
+                return draft.checked(&app, &visitor, Some(visitor.words().draft_unchecked)).await;
+            }
             let body = Body(NewOrg { files: draft.files() });
             let params = Params(org::ChangeParams::default());
             let Json(_) = org::change(State(app), operator, params, body).await?;
             Ok(Redirect::to("/org").into_response())
         }
-        "check" => {
-            let checked = draft.check(&app, visitor.words()).await?;
-            let status = match checked.fine {
-                Some(_) => StatusCode::OK,
-                None => StatusCode::UNPROCESSABLE_ENTITY,
-            };
-            draw_as(status, &draft.page(&visitor, String::new(), Some(checked)))
-        }
+        "check" => draft.checked(&app, &visitor, None).await,
         _ => draw_as(StatusCode::OK, &draft.page(&visitor, String::new(), None)),
     }
 }
@@ -228,6 +227,27 @@ impl Draft {
         self.written = files;
     }
 
+    fn digest(&self) -> String {
+        Files::new(self.files(), &mut Mistakes::default()).digest()
+    }
+
+    /// The page with what there is to say of the draft; `instead` of what was asked for.
+    async fn checked(
+        self,
+        app: &App,
+        visitor: &Visitor,
+        instead: Option<&'static str>,
+    ) -> Result<Response> {
+        let checked = self.check(app, visitor.words()).await?;
+        let status = match (&checked.fine, instead) {
+            (None, _) => StatusCode::UNPROCESSABLE_ENTITY,
+            (Some(_), Some(_)) => StatusCode::CONFLICT,
+            (Some(_), None) => StatusCode::OK,
+        };
+        let notice = instead.unwrap_or_default().to_owned();
+        draw_as(status, &self.page(visitor, notice, Some(checked)))
+    }
+
     async fn check(&self, app: &App, w: &'static Words) -> Result<Checked> {
         let mut mistakes = Mistakes::default();
         let files = Files::new(self.files(), &mut mistakes);
@@ -246,6 +266,7 @@ impl Draft {
         Ok(Checked {
             mistakes: loaded.warnings.iter().map(view::org::mistake).collect(),
             fine: Some(Fine {
+                digest: self.digest(),
                 same: before.loaded.files == loaded.files,
                 differences: differences.into_iter().map(view::org::difference).collect(),
                 summary: summary(&found, w),
