@@ -108,6 +108,13 @@ pub fn filled(request: reqwest::RequestBuilder, form: &[(&str, &str)]) -> reqwes
         .body(pairs.collect::<Vec<_>>().join("&"))
 }
 
+/// A text of a page, as it was before it was escaped.
+pub fn plain(text: &str) -> String {
+    let marks = [("&#34;", "\""), ("&#39;", "'"), ("&#60;", "<"), ("&#62;", ">"), ("&#38;", "&")];
+    let text = marks.iter().fold(text.to_owned(), |it, (mark, sign)| it.replace(mark, sign));
+    text.replace("&amp;", "&")
+}
+
 /// The hidden fields of the first form with this action.
 pub fn form_of(page: &str, action: &str) -> Vec<(String, String)> {
     let form = page.split("<form").find(|it| it.contains(&format!("action=\"{action}\"")));
@@ -115,11 +122,7 @@ pub fn form_of(page: &str, action: &str) -> Vec<(String, String)> {
     let form = form.split("</form>").next().unwrap();
     let attribute = |tag: &str, name: &str| {
         let (_, rest) = tag.split_once(&format!(" {name}=\""))?;
-        let text = rest.split('"').next().unwrap();
-        let marks =
-            [("&#34;", "\""), ("&#39;", "'"), ("&#60;", "<"), ("&#62;", ">"), ("&#38;", "&")];
-        let text = marks.iter().fold(text.to_owned(), |it, (mark, sign)| it.replace(mark, sign));
-        Some(text.replace("&amp;", "&"))
+        Some(plain(rest.split('"').next().unwrap()))
     };
     form.split("<input type=\"hidden\"")
         .skip(1)
