@@ -33,7 +33,7 @@ use crate::pause;
 use crate::router::App;
 use crate::routes::{runs, steer};
 
-pub use members::Standing;
+pub use members::Presence;
 use thread::Said;
 use told::{Choice, Reply, Told};
 

@@ -5,7 +5,7 @@
 
 use jiff::Timestamp;
 
-use super::chat::Standing;
+use super::chat::Presence;
 
 macro_rules! words {
     ($($name:ident: $en:literal, $zh:literal;)*) => {
@@ -721,12 +721,12 @@ impl Words {
     }
 
     /// Of a member of a room.
-    pub fn standing_word(&self, standing: Standing) -> &'static str {
-        match standing {
-            Standing::Spoken => self.member_spoken,
-            Standing::Floor => self.member_floor,
-            Standing::Waits => self.waits_person,
-            Standing::Silent => self.member_silent,
+    pub fn presence_word(&self, presence: Presence) -> &'static str {
+        match presence {
+            Presence::Spoken => self.member_spoken,
+            Presence::Floor => self.member_floor,
+            Presence::Waits => self.waits_person,
+            Presence::Silent => self.member_silent,
         }
     }
 

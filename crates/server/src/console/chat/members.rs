@@ -6,7 +6,7 @@ use chancery_domain::event::{Event, Recorded, Room};
 use chancery_domain::id::AgentId;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum Presence {
     /// Has spoken, and does not have the floor.
     Spoken,
     Floor,
@@ -15,28 +15,28 @@ pub enum Standing {
     Silent,
 }
 
-impl Standing {
+impl Presence {
     pub fn sign(self) -> &'static str {
         match self {
-            Standing::Spoken => "✓",
-            Standing::Floor => "●",
-            Standing::Waits => "⏸",
-            Standing::Silent => "–",
+            Presence::Spoken => "✓",
+            Presence::Floor => "●",
+            Presence::Waits => "⏸",
+            Presence::Silent => "–",
         }
     }
 
     pub fn class(self) -> &'static str {
         match self {
-            Standing::Spoken => "spoken",
-            Standing::Floor => "floor",
-            Standing::Waits => "waits",
-            Standing::Silent => "silent",
+            Presence::Spoken => "spoken",
+            Presence::Floor => "floor",
+            Presence::Waits => "waits",
+            Presence::Silent => "silent",
         }
     }
 }
 
 /// Each member in the room's order. `waits`: the run waits for somebody's decision.
-pub fn standings(room: &Room, log: &[Recorded], waits: bool) -> Vec<(AgentId, Standing)> {
+pub fn presences(room: &Room, log: &[Recorded], waits: bool) -> Vec<(AgentId, Presence)> {
     let mut spoken = BTreeSet::new();
     let mut floor: Option<&AgentId> = None;
     for it in log {
@@ -50,13 +50,13 @@ pub fn standings(room: &Room, log: &[Recorded], waits: bool) -> Vec<(AgentId, St
             _ => {}
         }
     }
-    let standing = |agent: &AgentId| match (floor == Some(agent), spoken.contains(agent)) {
-        (true, _) if waits => Standing::Waits,
-        (true, _) => Standing::Floor,
-        (false, true) => Standing::Spoken,
-        (false, false) => Standing::Silent,
+    let presence = |agent: &AgentId| match (floor == Some(agent), spoken.contains(agent)) {
+        (true, _) if waits => Presence::Waits,
+        (true, _) => Presence::Floor,
+        (false, true) => Presence::Spoken,
+        (false, false) => Presence::Silent,
     };
-    room.members.iter().map(|it| (it.agent.clone(), standing(&it.agent))).collect()
+    room.members.iter().map(|it| (it.agent.clone(), presence(&it.agent))).collect()
 }
 
 #[cfg(test)]
@@ -89,7 +89,7 @@ mod tests {
             at: Timestamp::UNIX_EPOCH,
             event: event.clone(),
         });
-        let found = standings(&room, &log.collect::<Vec<_>>(), waits);
+        let found = presences(&room, &log.collect::<Vec<_>>(), waits);
         let shown: Vec<String> =
             found.iter().map(|(agent, it)| format!("{agent}{}", it.sign())).collect();
         assert_eq!(shown.join(" "), signs);

@@ -10,7 +10,7 @@ use chancery_store::read::RunRow;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::members::{Standing, standings};
+use super::members::{Presence, presences};
 use crate::console::card::{self, Card, Why, whys};
 use crate::console::html::{line, markdown, shown};
 use crate::console::ruling::sentence;
@@ -101,7 +101,7 @@ pub struct Room {
 #[derive(Debug)]
 pub struct Seated {
     pub name: String,
-    pub standing: Standing,
+    pub presence: Presence,
     pub word: &'static str,
 }
 
@@ -128,12 +128,12 @@ async fn room(app: &App, visitor: &Visitor, run: &RunRow, depth: usize) -> Resul
         _ => None,
     });
     let waits = run.waiting_for.as_deref() == Some("permission");
-    let members = members.map(|it| standings(it, &log, waits)).unwrap_or_default();
+    let members = members.map(|it| presences(it, &log, waits)).unwrap_or_default();
     let w = visitor.words();
-    let members = members.into_iter().map(|(agent, standing)| Seated {
+    let members = members.into_iter().map(|(agent, presence)| Seated {
         name: agent.to_string(),
-        standing,
-        word: w.standing_word(standing),
+        presence,
+        word: w.presence_word(presence),
     });
     let group = run.group.as_ref().map_or(run.agent.as_str(), |it| it.as_str());
     let stands = Waits::of(app, [run]).await?.stands(run, w);
