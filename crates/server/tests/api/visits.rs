@@ -66,7 +66,7 @@ async fn visits_are_seen_and_ended_by_whose_they_are(on: On) {
         .collect();
     // All three, and the button for all others.
     assert_eq!(ends.len(), 4, "{ends:?}");
-    let own = page.split("<tr>").find(|it| it.contains("this one")).unwrap();
+    let own = page.split("<tr ").find(|it| it.contains("this one")).unwrap();
     let ends: Vec<&str> = ends.into_iter().filter(|it| !own.contains(it)).collect();
     assert!(!page.contains(all[1].cookie.split_once('=').unwrap().1));
     // Somebody else's is not there, to look at or to end.
@@ -101,7 +101,7 @@ async fn visits_are_seen_and_ended_by_whose_they_are(on: On) {
     let mut operator = Browser::at(&house.server);
     operator.sign_in(boss["token"].as_str().unwrap()).await;
     let page = operator.get("/settings").await.text;
-    let of_max = page.split("<tr>").find(|it| it.contains("<b>max</b>") && it.contains("visits/"));
+    let of_max = page.split("<tr ").find(|it| it.contains("<b>max</b>") && it.contains("visits/"));
     let (_, rest) = of_max.unwrap().split_once("action=\"").unwrap();
     let end = rest.split('"').next().unwrap().to_owned();
     assert_eq!(operator.fill("/settings", &end, &[]).await.status, 303);
