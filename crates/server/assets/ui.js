@@ -32,6 +32,12 @@ function attributes(old, fresh) {
 
 function morph(old, fresh) {
   if (old.isEqualNode(fresh)) return;
+  if (old.nodeName === "TIME" && fresh.dataset.time) {
+    // What it says is the script's: it is not set back to what the server said.
+    for (const { name, value } of [...fresh.attributes]) old.setAttribute(name, value);
+    tell(old);
+    return;
+  }
   attributes(old, fresh);
   if (keep(old)) return;
   let at = old.firstChild;
@@ -329,6 +335,7 @@ function visibility() {
       }
     }, HIDDEN_LOOK);
   } else {
+    tick();
     listen();
   }
 }
@@ -791,17 +798,53 @@ document.addEventListener("click", (event) => {
   }
 }, true);
 
-/* ---- Drafts, times, beginnings ---- */
+/* ---- Times: in the reader's zone, and going on by themselves ---- */
+
+const TICK = 10000; // ms; what is said changes once a minute, but for the first one
+const [AGO, WAITED, LEFT, DAY, HOUR, MINUTE, SECOND, MOMENT] = (body.dataset.times || "").split("|");
+const MOVING = { ago: AGO, waited: WAITED, left: LEFT };
+// How far the server's clock is ahead of the reader's: it is the server's that things happen by.
+const ahead = body.dataset.now ? new Date(body.dataset.now) - Date.now() : 0;
+// The page's language, as it is written where the reader lives.
+const tongue = (tag) => tag.split("-")[0];
+const language = document.documentElement.lang;
+const locale = navigator.languages.find((it) => tongue(it) === tongue(language)) || language;
+const dates = (options) => new Intl.DateTimeFormat(locale, options);
+const DATES = {
+  at: dates({ dateStyle: "medium", timeStyle: "short" }),
+  exact: dates({ dateStyle: "medium", timeStyle: "medium" }),
+  hour: dates({ timeStyle: "short" }),
+};
+const FULL = dates({ dateStyle: "full", timeStyle: "long" });
+
+// As the server says it: what it drew and what is said here differ by the time alone.
+function span(seconds) {
+  const of = (length, within) => Math.floor(seconds / length) % within;
+  const said = (...parts) => parts.filter(([n]) => n > 0).map(([n, unit]) => `${n} ${unit}`).join(" ");
+  const [d, h, m] = [of(86400, Infinity), of(3600, 24), of(60, 60)];
+  if (d) return said([d, DAY], [h, HOUR]);
+  return said([h, HOUR], [m, MINUTE]) || said([seconds, SECOND]) || MOMENT;
+}
+
+function tell(time) {
+  const at = new Date(time.dateTime);
+  const kind = time.dataset.time;
+  if (Number.isNaN(at.valueOf()) || !(kind in MOVING || kind in DATES)) return;
+  const since = (Date.now() + ahead - at) / 1000;
+  const seconds = Math.max(0, Math.floor(kind === "left" ? -since : since));
+  const text = kind in MOVING ? MOVING[kind].replace("{t}", span(seconds)) : DATES[kind].format(at);
+  const full = FULL.format(at);
+  if (time.textContent !== text) time.textContent = text;
+  if (time.title !== full) time.title = full;
+}
+
+const tick = () => document.hidden || all("time[aria-live]").forEach(tell);
+setInterval(tick, TICK);
+
+/* ---- Drafts, beginnings ---- */
 
 function dress(root) {
-  const format = new Intl.DateTimeFormat(document.documentElement.lang, {
-    dateStyle: "medium",
-    timeStyle: "medium",
-  });
-  for (const time of all("time[datetime]", root)) {
-    const at = new Date(time.dateTime);
-    if (!Number.isNaN(at.valueOf()) && time.title === "") time.title = format.format(at);
-  }
+  all("time[data-time]", root).forEach(tell);
   for (const field of all("textarea[data-draft]", root)) {
     if (field.dataset.dressed) continue;
     field.dataset.dressed = "yes";

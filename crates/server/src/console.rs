@@ -27,6 +27,7 @@ mod rules;
 mod ruling;
 mod runs;
 mod settings;
+mod time;
 mod trace;
 mod visitor;
 mod visits;

@@ -108,6 +108,8 @@ mod tab;
 mod taken_back;
 #[path = "api/talking.rs"]
 mod talking;
+#[path = "api/times.rs"]
+mod times;
 #[path = "api/traces.rs"]
 mod traces;
 #[path = "api/turnstile.rs"]

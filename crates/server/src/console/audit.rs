@@ -10,10 +10,11 @@ use serde::Deserialize;
 use super::html::{line, shown};
 use super::page::{Frame, Room, draw, escaped};
 use super::ruling::sentence;
+use super::time;
 use super::visitor::Visitor;
 use super::why::{Line, Through, lines, through};
 use super::wire::{Of, word};
-use super::words::{Words, fill, span};
+use super::words::{Words, fill};
 use crate::access::Operator;
 use crate::error::{ApiError, Result};
 use crate::extract::Params;
@@ -53,7 +54,6 @@ pub struct Given {
 #[derive(Debug)]
 struct Row {
     id: String,
-    at: String,
     ago: String,
     who: String,
     kind: String,
@@ -101,8 +101,7 @@ fn row(it: &Entry, w: &'static Words) -> Row {
     let about: Vec<String> = about.map(line).collect();
     Row {
         id: it.id.clone(),
-        at: it.at.to_string(),
-        ago: fill(w.ago, &[("t", &span(w, it.at, now))]),
+        ago: time::ago(it.at, now, w),
         who: who(it, w),
         kind: line(word(Of::Entry, &it.kind, w)),
         about: about.join(" · "),

@@ -14,8 +14,9 @@ use jiff::{SignedDuration, Timestamp};
 pub use call::{Call, DiffLine, Field, Why, diff, fields, whys};
 
 use super::html::line;
+use super::time;
 use super::visitor::Visitor;
-use super::words::{Words, span};
+use super::words::Words;
 use crate::error::Result;
 use crate::router::App;
 use crate::routes::permissions;
@@ -103,7 +104,7 @@ pub async fn of(app: &App, visitor: &Visitor, permission: &Permission) -> Result
         chain: chain(permission, sees_run),
         open: pending().count(),
         asked: asked.len(),
-        waited: span(w, permission.created_at, now),
+        waited: time::waited(permission.created_at, now, w),
         expires: expires.map(|at| Expiry::of(at, now, w)),
         run: permission.run_id.clone(),
         message: permission.message_id.clone(),
@@ -119,7 +120,7 @@ fn missing(id: &str) -> crate::error::ApiError {
 impl Expiry {
     fn of(at: Timestamp, now: Timestamp, w: &'static Words) -> Expiry {
         let soon = at.duration_since(now) < SignedDuration::from_hours(1);
-        Expiry { left: span(w, now, at), soon }
+        Expiry { left: time::left(at, now, w), soon }
     }
 }
 
@@ -232,7 +233,7 @@ pub fn row(it: &Permission, now: Timestamp, w: &'static Words) -> Row {
         Some(group) => format!("{} · {}", line(&it.agent), line(group)),
         None => line(&it.agent),
     };
-    let decided = it.decided_at.map(|at| w.ago.replace("{t}", &span(w, at, now)));
+    let decided = it.decided_at.map(|at| time::ago(at, now, w));
     let by = it.decided_by.as_deref().map(line);
     let decided: Vec<String> = by.into_iter().chain(decided).collect();
     Row {
@@ -245,7 +246,7 @@ pub fn row(it: &Permission, now: Timestamp, w: &'static Words) -> Row {
         user: line(&it.user),
         status: it.status.clone(),
         decided: decided.join(" · "),
-        waited: span(w, it.created_at, now),
+        waited: time::waited(it.created_at, now, w),
         expires: it.expires_at.map(|at| Expiry::of(at, now, w)),
         escalated: it.escalated_at.is_some(),
         pick: pick(it),

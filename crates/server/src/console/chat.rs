@@ -23,9 +23,10 @@ use super::html::line;
 use super::look;
 use super::page::{Frame, Room, draw, segment};
 use super::runs::goal;
+use super::time;
 use super::visitor::Visitor;
 use super::waits::Waits;
-use super::words::{Words, fill, span};
+use super::words::Words;
 use crate::commands::{self, Command, Line};
 use crate::error::{ApiError, Result};
 use crate::extract::Body;
@@ -190,7 +191,7 @@ fn thread(run: &RunRow, waits: &Waits, w: &'static Words) -> Thread {
         href: format!("/chat/{}", segment(&key)),
         who: line(who),
         goal: goal(&run.input),
-        ago: fill(w.ago, &[("t", &span(w, run.created_at, clock::now()))]),
+        ago: time::ago(run.created_at, clock::now(), w),
         status: run.status.clone(),
         waits: stands.waits,
         state: stands.word,

@@ -10,9 +10,10 @@ use serde::Deserialize;
 use super::form::{Signed, back_or};
 use super::html::{line, shown};
 use super::page::{Frame, Room, draw};
+use super::time;
 use super::visitor::Visitor;
 use super::wire::{Of, word};
-use super::words::{Words, fill, span};
+use super::words::{Words, fill};
 use crate::error::Result;
 use crate::extract::Params;
 use crate::router::App;
@@ -36,7 +37,6 @@ struct Row {
     content: String,
     kind: String,
     scope: String,
-    at: String,
     ago: String,
     by: String,
     tier: String,
@@ -107,8 +107,7 @@ fn row(it: &Memory, w: &'static Words) -> Row {
         content: shown(&it.content),
         kind: it.kind.clone(),
         scope: scope(&it.scope, w),
-        at: it.at.to_string(),
-        ago: fill(w.ago, &[("t", &span(w, it.created_at, now))]),
+        ago: time::ago(it.created_at, now, w),
         by: line(&it.created_by),
         tier: String::new(),
         why: String::new(),

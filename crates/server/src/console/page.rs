@@ -9,6 +9,8 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use chancery_api::Problem;
+use chancery_runtime::clock;
+use jiff::Timestamp;
 
 use super::assets;
 use super::learned::Learned;
@@ -102,6 +104,11 @@ impl Frame {
             csrf: String::new(),
             watch: String::new(),
         }
+    }
+
+    /// What the reader's clock is compared with.
+    pub fn now(&self) -> Timestamp {
+        clock::now()
     }
 
     pub fn css(&self) -> String {

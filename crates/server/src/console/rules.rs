@@ -16,6 +16,7 @@ use serde::Deserialize;
 use super::form::Signed;
 use super::html::line;
 use super::page::{Frame, Room, draw};
+use super::time;
 use super::visitor::Visitor;
 use super::words::{Words, fill, span};
 use crate::error::Result;
@@ -105,10 +106,10 @@ fn row(it: &StandingRule, w: &'static Words, now: Timestamp) -> Row {
         agent: line(&it.agent),
         user: line(&it.user),
         by: line(&it.made_by),
-        ago: fill(w.ago, &[("t", &span(w, it.made_at, now))]),
+        ago: time::ago(it.made_at, now, w),
         permission: it.permission_id.clone(),
         hits: String::new(),
-        left: if holds { span(w, now, it.expires_at) } else { String::new() },
+        left: if holds { time::left(it.expires_at, now, w) } else { String::new() },
         over: if holds { String::new() } else { over },
         scopes: narrower(&it.scope).iter().map(|it| (*it, scope_word(it, w))).collect(),
         times: shorter(it.expires_at.duration_since(now), w),
@@ -157,7 +158,7 @@ async fn hits(app: &App, rule: &StandingRule, w: &'static Words, now: Timestamp)
         return Ok(if cut_off { w.rule_hits_old } else { w.rule_hits_none }.to_owned());
     };
     let count = format!("{}{}", 1 + of_it.count(), if cut_off { "+" } else { "" });
-    let last = fill(w.ago, &[("t", &span(w, newest.at, now))]);
+    let last = time::ago(newest.at, now, w);
     Ok(fill(w.rule_hits, &[("n", &count), ("t", &last)]))
 }
 

@@ -17,6 +17,7 @@ use super::forks::{self, Origin};
 use super::form::{Signed, back_or};
 use super::html::line;
 use super::page::{Frame, Room, draw};
+use super::time;
 use super::trace::{self, Trace};
 use super::visitor::Visitor;
 use super::waits::Waits;
@@ -49,7 +50,6 @@ pub struct Row {
     pub who: String,
     pub goal: String,
     pub user: String,
-    pub at: String,
     pub ago: String,
     pub took: String,
     pub tokens: u64,
@@ -118,8 +118,7 @@ pub fn row(run: &RunRow, waits: &Waits, w: &'static Words) -> Row {
         who,
         goal: goal(&run.input),
         user: line(run.user.as_str()),
-        at: run.created_at.to_string(),
-        ago: super::words::fill(w.ago, &[("t", &span(w, run.created_at, now))]),
+        ago: time::ago(run.created_at, now, w),
         took: span(w, run.created_at, run.ended_at.unwrap_or(now)),
         tokens: run.usage.input_tokens.saturating_add(run.usage.output_tokens),
         cost: run.usage.cost().map(|it| it.to_string()),

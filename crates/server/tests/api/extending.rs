@@ -126,8 +126,10 @@ async fn that_there_is_more_time_stands_in_the_trace_and_in_the_talk(on: On) {
     let asked = lin.asked(&run).await;
     let until = extend(&lin, &asked[0], Some("1h")).await.json()["expires_at"].clone();
     let until = until.as_str().unwrap().parse::<Timestamp>().unwrap();
-    let shown =
-        format!("<time datetime=\"{until}\">{}</time>", until.strftime("%Y-%m-%d %H:%M UTC"));
+    let shown = format!(
+        "<time datetime=\"{until}\" data-time=\"at\">{}</time>",
+        until.strftime("%Y-%m-%d %H:%M UTC")
+    );
     let browser = Browser::of(&house.server, "lin").await;
     for page in [format!("/runs/{run}"), "/chat/talk".to_owned()] {
         let english = browser.get(&page).await.text;

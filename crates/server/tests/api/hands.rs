@@ -10,7 +10,7 @@ use crate::house::{House, On};
 use crate::keys::at_home;
 use crate::tab::{ENTER, Tab};
 
-const PULSE: &str = "return document.querySelector('#pulse')?.dataset.state === 'on'";
+pub const PULSE: &str = "return document.querySelector('#pulse')?.dataset.state === 'on'";
 /// A card that has just come takes no answer.
 const GROWN: &str = "return performance.now() > 1200";
 /// Longer than a page takes that is asked for again, or a call that has just moved.

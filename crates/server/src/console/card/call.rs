@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use crate::console::html::{line, shown};
 use crate::console::ruling::sentence;
-use crate::console::words::{Words, fill, span};
+use crate::console::time;
+use crate::console::words::{Words, fill};
 use crate::view;
 
 /// A value longer than this is folded: all of it is there, and how much is said.
@@ -101,7 +102,7 @@ pub struct Why {
 impl Call {
     pub fn of(it: &Permission, before: Before, now: Timestamp, w: &'static Words) -> Call {
         let by = it.decided_by.as_deref().map(line).unwrap_or_default();
-        let when = it.decided_at.map(|at| fill(w.ago, &[("t", &span(w, at, now))]));
+        let when = it.decided_at.map(|at| time::ago(at, now, w));
         let outcome = match &*it.status {
             "pending" => String::new(),
             _ => [Some(by), when].into_iter().flatten().collect::<Vec<_>>().join(" · "),

@@ -17,8 +17,9 @@ use crate::access::Operator;
 use crate::console::audit::operator;
 use crate::console::card::DiffLine;
 use crate::console::page::{Frame, Room, draw};
+use crate::console::time;
 use crate::console::visitor::Visitor;
-use crate::console::words::{Words, fill, span};
+use crate::console::words::{Words, fill};
 use crate::error::Result;
 use crate::extract::Params;
 use crate::organisation::difference::difference;
@@ -45,7 +46,7 @@ struct HistoryPage {
 
 struct Row {
     number: u64,
-    at: String,
+    /// Ready for a page.
     ago: String,
     by: String,
     source: String,
@@ -174,8 +175,7 @@ fn changed(before: Option<&Option<Loaded>>, own: &Option<Loaded>, w: &'static Wo
 fn row(it: Version, in_force: u64, changed: Changed, w: &'static Words) -> Row {
     Row {
         number: it.version,
-        at: it.at.to_string(),
-        ago: fill(w.ago, &[("t", &span(w, it.at, clock::now()))]),
+        ago: time::ago(it.at, clock::now(), w),
         by: it.by,
         source: it.source,
         in_force: it.version == in_force,

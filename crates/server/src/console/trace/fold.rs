@@ -14,6 +14,7 @@ use super::{Bar, Detail, Line, Scale, Stretch};
 use crate::console::card::whys;
 use crate::console::html::{line, markdown, shown};
 use crate::console::runs::goal;
+use crate::console::time;
 use crate::console::waits::Waits;
 use crate::console::why::{Kept, MAIL_REJECTED};
 use crate::console::words::{Words, fill, span};
@@ -471,8 +472,7 @@ impl Fold<'_> {
 
 /// That a question was given more time, and until when; `tool` is ready for a page, and so is this.
 pub fn extended(w: &'static Words, tool: &str, until: Timestamp) -> String {
-    let until =
-        format!("<time datetime=\"{until}\">{}</time>", until.strftime("%Y-%m-%d %H:%M UTC"));
+    let until = time::at(&until);
     let tool = format!("<span class=\"tool\">{tool}</span>");
     fill(w.trace_extended, &[("t", &until), ("tool", &tool)])
 }
