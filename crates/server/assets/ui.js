@@ -451,7 +451,7 @@ document.addEventListener("keydown", (event) => {
   if (event.isComposing || event.keyCode === 229 || event.defaultPrevented) return;
   const target = event.target;
   if (!(target instanceof Element)) return;
-  const done = inCommands(event, target) || plainKey(event, target) || chord(event, target) ||
+  const done = inCommands(event, target) || plainKey(event, target) || inMatrix(event, target) || chord(event, target) ||
     (isLetter(event, target) && (going(event) || inList(event, target) || inTrace(event, target) || onCall(event, target) || anywhere(event)));
   if (done) event.preventDefault();
 });
@@ -604,6 +604,85 @@ function going(event) {
   if (room) location.assign(room.href);
   return true;
 }
+
+/* ---- A matrix is one stop for Tab: arrows lead from cell to cell ---- */
+
+const CELL = "table.matrix td a";
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const stops = new WeakMap();
+const shownRows = (table) => all("tbody tr", table).filter((it) => !it.hidden);
+
+function inMatrix(event, target) {
+  if (!target.matches(CELL) || event.shiftKey || event.altKey || event.metaKey) return false;
+  const step = !event.ctrlKey && ARROWS[event.key];
+  const ends = event.key === "Home" || event.key === "End";
+  if (!step && !ends) return false;
+  const table = target.closest("table");
+  const row = target.closest("tr");
+  const among = event.ctrlKey ? shownRows(table).flatMap((it) => all("td a", it)) : all("td a", row);
+  const to = step ? beside(table, target, step) : among.at(event.key === "Home" ? 0 : -1);
+  clear(table);
+  if (to) to.focus();
+  return true;
+}
+
+// The next cell in that direction; one with nothing to say is passed over.
+function beside(table, target, [right, down]) {
+  const rows = shownRows(table);
+  let [x, y] = [target.closest("td").cellIndex, rows.indexOf(target.closest("tr"))];
+  for (;;) {
+    [x, y] = [x + right, y + down];
+    const cell = rows[y] && rows[y].cells[x];
+    const to = cell && find("a", cell);
+    if (to || !cell) return to;
+  }
+}
+
+// What has the focus is not scrolled beneath the heads.
+function clear(table) {
+  const corner = table.tHead.rows[0].cells[0].getBoundingClientRect();
+  const padding = `${Math.ceil(corner.height) + 2}px 2px 2px ${Math.ceil(corner.width) + 2}px`;
+  table.closest(".scroll").style.scrollPadding = padding;
+}
+
+function matrices() {
+  all("input[data-rows]").forEach(narrow);
+  for (const table of all("table.matrix")) {
+    const cells = shownRows(table).flatMap((it) => all("td a", it));
+    const stop = [document.activeElement, stops.get(table)].find((it) => cells.includes(it)) || cells[0];
+    stops.set(table, stop);
+    for (const it of all("td a", table)) it.tabIndex = it === stop ? 0 : -1;
+    // What cannot be gone through can still be scrolled.
+    const box = table.closest(".scroll");
+    if (!stop) box.tabIndex = 0;
+    else if (box !== document.activeElement) box.removeAttribute("tabindex");
+    clear(table);
+  }
+}
+
+// Leaves the rows whose name has what was typed, and says how many of how many.
+function narrow(field) {
+  const wanted = field.value.trim().toLowerCase();
+  const rows = all("table.matrix tbody tr", document.getElementById(field.dataset.rows));
+  for (const row of rows) row.hidden = !find("th code", row).textContent.toLowerCase().includes(wanted);
+  const left = rows.filter((it) => !it.hidden).length;
+  return field.dataset.shown.replace("{n}", left).replace("{all}", rows.length);
+}
+
+document.addEventListener("input", (event) => {
+  if (!event.target.matches("input[data-rows]")) return;
+  matrices();
+  say(narrow(event.target));
+});
+document.addEventListener("focusin", (event) => {
+  if (!event.target.matches(CELL)) return;
+  const table = event.target.closest("table");
+  const before = stops.get(table);
+  if (before) before.tabIndex = -1;
+  event.target.tabIndex = 0;
+  stops.set(table, event.target);
+});
+window.addEventListener("resize", () => all("table.matrix").forEach(clear));
 
 /* ---- The commands of a talk, listed while one is typed: the focus stays in the field ---- */
 
@@ -845,6 +924,7 @@ setInterval(tick, TICK);
 
 function dress(root) {
   all("time[data-time]", root).forEach(tell);
+  matrices();
   for (const field of all("textarea[data-draft]", root)) {
     if (field.dataset.dressed) continue;
     field.dataset.dressed = "yes";
@@ -908,5 +988,6 @@ dress(document);
 document.addEventListener("input", compareDraft);
 // A browser that goes back brings what was typed, too.
 window.addEventListener("pageshow", compareDraft);
+window.addEventListener("pageshow", matrices);
 leadToCard();
 visibility();

@@ -71,6 +71,16 @@ fn places(frame: &Frame) -> Vec<Place> {
             ]),
         },
         Place {
+            name: w.keys_in_matrix,
+            keys: said(&[
+                ("← → ↑ ↓", w.key_cells),
+                ("Home End", w.key_row_ends),
+                ("Ctrl Home", w.key_first_cell),
+                ("Ctrl End", w.key_last_cell),
+                ("Enter", w.key_cell_why),
+            ]),
+        },
+        Place {
             name: w.keys_in_chat,
             keys: said(&[
                 ("Enter", w.send),

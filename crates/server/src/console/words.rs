@@ -73,6 +73,7 @@ words! {
     keys_in_list: "In a list", "在列表中";
     keys_on_call: "On a call that asks", "在等待决定的调用上";
     keys_in_trace: "In a trace", "在轨迹中";
+    keys_in_matrix: "In a matrix", "在矩阵中";
     keys_in_chat: "In a talk", "在对话中";
     keys_switch: "Single letters", "单字母快捷键";
     keys_switch_note: "Who speaks to their machine, or types by accident, turns them off. Ctrl K, Enter and Esc stay.", "使用语音输入或容易误触的人可以将其关闭。Ctrl K、Enter 和 Esc 仍然有效。";
@@ -97,6 +98,11 @@ words! {
     key_lines: "to the next line, to the one before", "下一行、上一行";
     key_open_line: "open a line, close it", "展开、收起一行";
     key_trouble: "the line before, or after, that was refused, waits or failed", "上一个、下一个被拒绝、等待或失败的行";
+    key_cells: "the cell beside, above or below", "移到相邻的单元格";
+    key_row_ends: "the first, or the last, cell of the row", "本行的第一个、最后一个单元格";
+    key_first_cell: "the first cell of all", "整个矩阵的第一个单元格";
+    key_last_cell: "the last cell of all", "整个矩阵的最后一个单元格";
+    key_cell_why: "why the cell says so", "查看该单元格的原因";
     key_follow: "follow the end", "跟随末尾";
     key_newline: "a new line", "换行";
     key_last_card: "to the last card", "到最后一张卡片";
@@ -476,6 +482,8 @@ words! {
     mail_ask: "only under an active contract", "仅在有效合同下";
     mail_no: "blocked", "被阻止";
     row_writes: "A row writes to a column.", "行写信给列。";
+    matrix_filter: "Tools whose name contains", "名称包含";
+    matrix_shown: "{n} of {all} tools", "共 {all} 个工具，显示 {n} 个";
     matrix_cut: "There are more agents than fit on a page:", "智能体过多，页面未全部显示：";
     mail_blocked: "Nothing that the one writes reaches the other.", "一方写的任何邮件都无法送达另一方。";
     needs_contract: "needs an active contract", "需要有效合同";

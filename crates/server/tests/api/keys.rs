@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::console::Browser;
 use crate::harness::Caller;
 use crate::house::{House, On};
-use crate::tab::{CONTROL, ENTER, ESCAPE, RIGHT, SHIFT, SOON, Tab};
+use crate::tab::{CONTROL, DOWN, END, ENTER, ESCAPE, HOME, LEFT, RIGHT, SHIFT, SOON, TAB, Tab, UP};
 
 /// At the console as lin, where a note is asked about.
 pub async fn at_home() -> (House, Caller, Tab) {
@@ -160,6 +160,108 @@ async fn heavy_several_alike_are_picked_and_answered_by_keys() {
     assert_eq!(lin.get(&format!("/api/runs/{other}")).await.json()["status"], "waiting");
     let icon = "return document.querySelector('link[rel=icon]').href.startsWith('data:')";
     tab.until(icon).await;
+    assert_eq!(tab.complaints().await, [""; 0]);
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn heavy_arrows_lead_through_a_matrix_and_its_rows_are_narrowed_by_name() {
+    let (house, _, tab) = at_home().await;
+    tab.go("/org").await;
+    tab.tab_to("it.matches('#tools input[type=search]')").await;
+    // Each matrix is one stop: the next Tab leads into it, one more out of it.
+    tab.press(TAB).await;
+    let at = "const cell = document.activeElement.closest('td');
+        return cell && [cell.closest('section').id, cell.closest('tr').sectionRowIndex, cell.cellIndex]";
+    assert_eq!(tab.eval(at).await, json!(["tools", 0, 1]));
+    tab.press(TAB).await;
+    // Nobody writes to themselves: such a cell is passed over.
+    assert_eq!(tab.eval(at).await, json!(["mail", 0, 2]));
+    tab.press(DOWN).await;
+    assert_eq!(tab.eval(at).await, json!(["mail", 2, 2]));
+    tab.chord(SHIFT, TAB).await;
+    let last = "const it = document.querySelector('#tools .matrix');
+        return [it.tBodies[0].rows.length - 1, it.tHead.rows[0].cells.length - 1]";
+    let last = tab.eval(last).await;
+    for (key, row, column) in [
+        (RIGHT, json!(0), json!(2)),
+        (DOWN, json!(1), json!(2)),
+        (LEFT, json!(1), json!(1)),
+        (LEFT, json!(1), json!(1)),
+        (END, json!(1), last[1].clone()),
+        (HOME, json!(1), json!(1)),
+    ] {
+        tab.press(key).await;
+        assert_eq!(tab.eval(at).await, json!(["tools", row, column]));
+    }
+    tab.chord(CONTROL, END).await;
+    assert_eq!(tab.eval(at).await, json!(["tools", last[0], last[1]]));
+    tab.chord(CONTROL, HOME).await;
+    assert_eq!(tab.eval(at).await, json!(["tools", 0, 1]));
+    // It is left where it was.
+    tab.press(RIGHT).await;
+    tab.press(TAB).await;
+    tab.chord(SHIFT, TAB).await;
+    assert_eq!(tab.eval(at).await, json!(["tools", 0, 2]));
+    // Only what has the name is there to be gone through.
+    tab.chord(SHIFT, TAB).await;
+    tab.press("PAY").await;
+    let names = "return [...document.querySelectorAll('#tools tbody tr:not([hidden]) code')]
+        .map((it) => it.innerText)";
+    assert_eq!(tab.eval(names).await, json!(["pay"]));
+    let said = "return document.querySelector('#say').textContent";
+    assert_eq!(tab.eval(said).await, format!("1 of {} tools", last[0].as_u64().unwrap() + 1));
+    tab.press(TAB).await;
+    tab.press(DOWN).await;
+    let row = "return document.activeElement.closest('tr').id";
+    assert_eq!(tab.eval(row).await, "tool-pay");
+    let axe = std::fs::read_to_string(mcp_servers::axe().unwrap()).unwrap();
+    assert_eq!(tab.axe(&axe).await, json!([]));
+    tab.press(ENTER).await;
+    tab.until("return document.querySelector('#cell h2')?.innerText.includes('pay') === true")
+        .await;
+    assert_eq!(tab.complaints().await, [""; 0]);
+    house.close().await;
+}
+
+/// Whether nothing lies over what has the focus.
+const ON_TOP: &str = "const it = document.activeElement;
+    const { left, top, width, height } = it.getBoundingClientRect();
+    return document.elementFromPoint(left + width / 2, top + height / 2) === it";
+/// Whether the matrix is scrolled down and aside, whether the heads of the cell that has the focus
+/// are seen, and how far they are from its edges.
+const HEADS: &str = "const it = document.activeElement; const box = it.closest('.scroll');
+    box.scrollIntoView({ block: 'center' });
+    const column = box.querySelectorAll('thead th')[it.closest('td').cellIndex];
+    const row = it.closest('tr').querySelector('th');
+    const seen = (node) => {
+        const { left, top, width, height } = node.getBoundingClientRect();
+        return node.contains(document.elementFromPoint(left + width / 2, top + height / 2));
+    };
+    const place = box.getBoundingClientRect();
+    return [box.scrollTop > 0, box.scrollLeft > 0, seen(column), seen(row),
+        Math.round(column.getBoundingClientRect().top - place.top),
+        Math.round(row.getBoundingClientRect().left - place.left)]";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn heavy_the_heads_of_a_matrix_stay_and_cover_nothing_that_has_the_focus() {
+    let (house, _, tab) = at_home().await;
+    for theme in ["light", "dark"] {
+        tab.cookie(&format!("chancery_theme={theme}")).await;
+        tab.width(320).await;
+        tab.go("/org").await;
+        tab.tab_to("it.matches('#tools td a')").await;
+        for (key, scrolled) in [(END, true), (HOME, false)] {
+            tab.chord(CONTROL, key).await;
+            assert_eq!(tab.eval(HEADS).await, json!([scrolled, scrolled, true, true, 0, 0]));
+        }
+        // Step by step, too: what comes to lie beneath a head is brought out.
+        tab.chord(CONTROL, END).await;
+        for key in [UP; 16].into_iter().chain([LEFT; 8]) {
+            tab.press(key).await;
+            assert_eq!(tab.eval(ON_TOP).await, true, "{theme}");
+        }
+    }
     assert_eq!(tab.complaints().await, [""; 0]);
     house.close().await;
 }

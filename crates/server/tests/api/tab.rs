@@ -17,7 +17,12 @@ pub const CONTROL: &str = "\u{e009}";
 pub const SHIFT: &str = "\u{e008}";
 pub const ALT: &str = "\u{e00a}";
 pub const ESCAPE: &str = "\u{e00c}";
+pub const END: &str = "\u{e010}";
+pub const HOME: &str = "\u{e011}";
+pub const LEFT: &str = "\u{e012}";
+pub const UP: &str = "\u{e013}";
 pub const RIGHT: &str = "\u{e014}";
+pub const DOWN: &str = "\u{e015}";
 
 /// A tab of a browser of its own.
 pub struct Tab {
