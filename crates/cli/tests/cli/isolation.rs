@@ -1,6 +1,8 @@
 //! Commands of a real server, behind walls and where there are none to be had.
 
-use crate::harness::Place;
+use std::path::Path;
+
+use crate::harness::{Place, program, went};
 
 const ROLES: &str = "
 extends: builtin
@@ -102,6 +104,28 @@ fn a_command_has_a_user_and_a_home_of_its_own() {
     assert_eq!(lines[at + 1], own.uid().to_string());
     assert_ne!(lines[at + 2], place.dir.path().display().to_string());
     assert_eq!(lines[at + 3..], ["0", "0"]);
+}
+
+#[test]
+fn the_first_processes_of_a_container_have_the_same_walls() {
+    let place = office("");
+    let chancery = env!("CARGO_BIN_EXE_chancery");
+    let walls = |isolated: &[&str], script: &str| {
+        let mut command = program(Path::new("unshare"));
+        command.current_dir(place.dir.path());
+        if !rustix::process::geteuid().is_root() {
+            command.arg("--map-root-user");
+        }
+        command.args(isolated).args(["/bin/sh", "-c", script, chancery]);
+        let doctor = went(command);
+        let line = doctor.out.lines().find(|it| it.contains("isolation"));
+        line.unwrap_or_else(|| panic!("{doctor:?}")).to_owned()
+    };
+    let own_numbers = ["--pid", "--fork", "--mount-proc"];
+    let outside = walls(&["--mount"], "exec $0 doctor");
+    assert!(outside.starts_with("ok"), "{outside}");
+    assert_eq!(walls(&own_numbers, "exec $0 doctor"), outside, "as process 1");
+    assert_eq!(walls(&own_numbers, "$0 doctor; true"), outside, "as process 2");
 }
 
 #[test]

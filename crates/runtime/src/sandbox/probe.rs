@@ -8,7 +8,7 @@ use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::process::ExitCode;
 
 use nix::sched::{CloneFlags, unshare};
-use rustix::process::{Pid, chroot, geteuid, test_kill_process};
+use rustix::process::{Pid, chroot, geteuid, getpid, getppid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 use super::Namespaces;
@@ -55,7 +55,12 @@ pub fn answer(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
 /// `user` is whom we must be; a negative one is anybody.
 fn attempts(server: i32, user: i32) -> Vec<Attempt> {
     let open = |path: &str| File::open(path).is_ok();
-    let signal = Pid::from_raw(server).is_some_and(|it| test_kill_process(it).is_ok());
+    // Where processes have numbers of their own, the server's can be ours, or that of the first one
+    // of this world, which waits for us: a container's server is its process 1, or 2. The server
+    // itself waits for nobody behind walls.
+    let there = Pid::from_raw(server).filter(|it| *it != getpid() && Some(*it) != getppid());
+    let signal = there.is_some_and(|it| test_kill_process(it).is_ok());
+    let of_server = |path: &str| there.is_some() && open(&format!("/proc/{server}/{path}"));
     let elsewhere = format!("/var/tmp/chancery-{server}");
     let made = File::create(&elsewhere).is_ok();
     if made {
@@ -72,8 +77,8 @@ fn attempts(server: i32, user: i32) -> Vec<Attempt> {
     [
         ("list the root directory", std::fs::read_dir("/").is_ok()),
         ("read the passwords", open("/etc/shadow")),
-        ("read the server's environment", open(&format!("/proc/{server}/environ"))),
-        ("go through the server's root directory", open(&format!("/proc/{server}/root/etc"))),
+        ("read the server's environment", of_server("environ")),
+        ("go through the server's root directory", of_server("root/etc")),
         ("write to /var/tmp", made),
         ("connect over TCP", TcpStream::connect(("127.0.0.1", 9)).is_ok_or_refused()),
         ("make a UDP socket", UdpSocket::bind("127.0.0.1:0").is_ok()),
