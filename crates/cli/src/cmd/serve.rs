@@ -109,6 +109,7 @@ pub fn log() {
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(Terminal::of_stderr().colours)
         .log_internal_errors(false);
     // A second one in the same process (tests) stays with the first.
     let _ = if json { subscriber.json().try_init() } else { subscriber.try_init() };

@@ -45,6 +45,27 @@ fn the_doctor_knows_our_own_server_wherever_it_listens() {
 }
 
 #[test]
+fn a_log_that_goes_to_a_file_has_no_colours() {
+    let place = Place::configured("");
+    std::fs::create_dir(place.path("org")).unwrap();
+    // Warned of at the start: it hides a tool that is built in.
+    let tools = "extends: builtin\ncommands:\n  read_logs:\n    description: Reads\n    command: [/bin/true]\n    risk: low\n";
+    place.write("org/tools.yaml", tools);
+    let log = std::fs::File::create(place.path("log")).unwrap();
+    let mut command = place.command(&["serve", "--org", "org"]);
+    let mut child = command.stdout(std::process::Stdio::null()).stderr(log).spawn().unwrap();
+    let began = Instant::now();
+    while !place.path("chancery-data/server").exists() {
+        assert!(began.elapsed() < Duration::from_secs(30), "the server does not start");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let log = std::fs::read_to_string(place.path("log")).unwrap();
+    assert!(log.contains("W111") && !log.contains('\u{1b}'), "{log}");
+}
+
+#[test]
 fn a_taken_port_is_one_line() {
     let place = Place::configured("");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
