@@ -68,7 +68,7 @@ impl Bench {
         if args.quick {
             return Ok(());
         }
-        self.long_run(args, database, name).await?;
+        self.long_run(args, database, name, single.per_second).await?;
         self.resume(database, name, single.p50).await?;
         self.waiting(args, database, name).await
     }
@@ -167,13 +167,20 @@ impl Bench {
         Ok(())
     }
 
-    /// A long run costs no more a step than a short one.
+    /// A long run costs no more a step than a short one; alone, it shows a step without a beginning
+    /// and an end.
     async fn long_run(
         &mut self,
         args: &RunsArgs,
         database: Option<&str>,
         name: &str,
+        limit: f64,
     ) -> anyhow::Result<()> {
+        let load = Load::start(self.store(database).await?, Shape::of(1000, 5), 64).await?;
+        let rate = load.steps_per_second(1, args.time()).await?;
+        load.stop().await;
+        let what = format!("{name}: steps, 1 run of 1000 steps, 5 calls a message");
+        self.note(what, rate, "/s", Some(rate / limit))?;
         let mut rates = Vec::new();
         for steps in [10, 1000] {
             let shape = Shape::of(steps, 1);
