@@ -20,7 +20,7 @@ impl Presence {
         match self {
             Presence::Spoken => "✓",
             Presence::Floor => "●",
-            Presence::Waits => "⏸",
+            Presence::Waits => "?",
             Presence::Silent => "–",
         }
     }
@@ -100,7 +100,7 @@ mod tests {
         check(&[], false, "a– b– c–");
         check(&[begins("a")], false, "a● b– c–");
         check(&[begins("a"), ends(), begins("b")], false, "a✓ b● c–");
-        check(&[begins("a"), ends(), begins("b")], true, "a✓ b⏸ c–");
+        check(&[begins("a"), ends(), begins("b")], true, "a✓ b? c–");
         check(&[begins("a"), ends(), begins("b"), ends()], true, "a✓ b✓ c–");
         // In the next round it has the floor again.
         check(&[begins("a"), ends(), begins("a")], false, "a● b– c–");
