@@ -276,6 +276,18 @@ async fn every_operation_has_a_name_of_its_own_and_every_answer_a_description() 
     server.running.stop().await;
 }
 
+#[tokio::test]
+async fn the_page_about_the_api_knows_every_noun() {
+    let page = include_str!("../../../../docs/api.md");
+    let server = Server::start().await;
+    let document = server.nobody().get("/openapi.json").await.json();
+    for path in document["paths"].as_object().unwrap().keys() {
+        let noun: Vec<&str> = path.split('/').take(3).collect();
+        assert!(page.contains(&noun.join("/")), "{path}");
+    }
+    server.running.stop().await;
+}
+
 #[test]
 fn the_dashboard_asks_for_what_is_counted() {
     fn sources(dir: &std::path::Path, text: &mut String) {
