@@ -11,7 +11,7 @@ use askama::Template;
 use axum::Json;
 use axum::extract::{Query, State};
 use axum::response::Response;
-use chancery_api::org::{Group, Mistake, Org};
+use chancery_api::org::{Group, Org};
 use chancery_domain::event::Call;
 use chancery_domain::id::{AgentId, CallId};
 use chancery_domain::mail::{BOARD, Draft, Known, route, triples};
@@ -23,6 +23,7 @@ use chancery_runtime::clock;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::finding::{Finding, findings};
 use super::html::line;
 use super::page::{Frame, Room, draw, escaped};
 use super::visitor::Visitor;
@@ -42,6 +43,8 @@ const AGENTS_MAX: usize = 40;
 struct OrgPage {
     frame: Frame,
     org: Org,
+    /// What keeps the files on disk from being in force, then what there is to warn of.
+    findings: Vec<Finding>,
     chart: Chart,
     agents: Vec<String>,
     tools: Vec<ToolRow>,
@@ -120,6 +123,7 @@ pub async fn show(
         people: every.users.keys().map(ToString::to_string).collect(),
         groups: groups.items,
         agents,
+        findings: findings(org.pending_mistakes.iter().chain(&org.mistakes), w),
         parties,
         cell,
         cut_off,
@@ -277,11 +281,6 @@ fn blocked(authority: &Authority, user: &str, from: &str, to: &str) -> Vec<Way> 
 
 fn shown_ways(ways: Vec<Way>, visitor: &Visitor) -> Vec<Through> {
     through(&view::ways(ways), visitor.words(), visitor.caller.is_operator())
-}
-
-/// A mistake's severity, as a class.
-fn class(it: &Mistake) -> &'static str {
-    if it.severity == "error" { "error" } else { "warning" }
 }
 
 /// A role's agents, for the chart.

@@ -2,10 +2,10 @@
 //! shown in Chinese is made from what the recorded sentence names. One that is not known here, or
 //! that an operator wrote, is shown as it is.
 
+use super::pattern::{Pattern, in_chinese};
 use super::words::Words;
 
-/// A gap is `{}`; in Chinese it has its number, from 1.
-const SENTENCES: &[(&str, &str)] = &[
+const SENTENCES: &[Pattern] = &[
     ("`{}` is who the server says", "`{1}` 的身份由服务器确认"),
     ("there is no agent `{}`", "没有智能体 `{1}`"),
     ("agent `{}` is deactivated", "智能体 `{1}` 已停用"),
@@ -236,47 +236,8 @@ const SENTENCES: &[(&str, &str)] = &[
 
 /// A recorded sentence as the reader reads it.
 pub fn sentence(detail: &str, w: &Words) -> String {
-    let known = w.is_chinese().then(|| in_chinese(detail)).flatten();
+    let known = w.is_chinese().then(|| in_chinese(SENTENCES, detail)).flatten();
     known.unwrap_or_else(|| detail.to_owned())
-}
-
-fn in_chinese(detail: &str) -> Option<String> {
-    SENTENCES.iter().find_map(|(english, chinese)| {
-        let gaps = gaps(english, detail)?;
-        // A name that could end its quotation might make one sentence look like another.
-        let mut quoted = english.split("{}").zip(&gaps).filter(|(before, _)| before.ends_with('`'));
-        if quoted.any(|(_, gap)| gap.contains('`')) {
-            return None;
-        }
-        let parts = chinese.split('{').enumerate().map(|(at, part)| {
-            let filled = (at > 0).then(|| part.split_once('}')).flatten();
-            match filled.and_then(|(n, rest)| Some((n.parse::<usize>().ok()?, rest))) {
-                Some((n, rest)) => {
-                    format!("{}{rest}", gaps.get(n.wrapping_sub(1)).copied().unwrap_or_default())
-                }
-                None => part.to_owned(),
-            }
-        });
-        Some(parts.collect())
-    })
-}
-
-/// What stands in the gaps of a sentence; `None` where it is another.
-fn gaps<'d>(sentence: &str, detail: &'d str) -> Option<Vec<&'d str>> {
-    let mut parts = sentence.split("{}");
-    let mut rest = detail.strip_prefix(parts.next()?)?;
-    let parts: Vec<&str> = parts.collect();
-    let Some((last, between)) = parts.split_last() else {
-        return rest.is_empty().then(Vec::new);
-    };
-    let mut gaps = Vec::new();
-    for part in between {
-        let (gap, after) = rest.split_once(part)?;
-        gaps.push(gap);
-        rest = after;
-    }
-    gaps.push(rest.strip_suffix(last)?);
-    Some(gaps)
 }
 
 #[cfg(test)]
@@ -285,6 +246,7 @@ mod tests {
     use chancery_domain::policy::{Bounds, Fitness, Policy, Question};
 
     use super::*;
+    use crate::console::pattern::sources::{is_chinese, texts, told};
     use crate::console::words::{EN, ZH};
     use crate::organisation::{Files, Mistakes, load};
 
@@ -313,10 +275,6 @@ risk: {low: allow, medium: require_approval, high: require_human}
 capabilities: {payment: require_human, transfer: require_approval, arson: deny}
 tools: {note: allow, burn: require_approval, pay: require_human, wire: deny}
 ";
-
-    fn is_chinese(text: &str) -> bool {
-        text.chars().any(|it| ('\u{4e00}'..='\u{9fff}').contains(&it))
-    }
 
     #[test]
     fn every_sentence_of_the_policy_has_its_chinese() {
@@ -392,55 +350,31 @@ tools: {note: allow, burn: require_approval, pay: require_human, wire: deny}
         "is the place of role `{}`",
     ];
 
-    /// The texts in a file's code, without its comments and tests.
-    fn texts(source: &str) -> Vec<String> {
-        let code = source.split("#[cfg(test)]").next().unwrap();
-        let mut texts = Vec::new();
-        for line in code.lines().filter(|it| !it.trim_start().starts_with("//")) {
-            // No text of these files goes over a line, or has a quotation mark in it.
-            texts.extend(line.split('"').skip(1).step_by(2).map(str::to_owned));
-        }
-        let says = |it: &String| it.contains(' ') && it.contains(char::is_alphabetic);
-        texts.retain(|it| says(it) && !NO_SENTENCES.contains(&&**it));
-        texts
-    }
-
-    /// A sentence with its gaps filled in the ways that they may be.
-    fn told(text: &str) -> Vec<String> {
-        let words = |name: &str| -> &'static [&'static str] {
-            match name {
-                "whose" => &["of the run's delegation", "of user `lin`"],
-                "does" => &["read", "write"],
-                "what" => &["tokens", "steps"],
-                "goes" => &["up", "down", "across"],
-                "risk" => &["low", "medium", "high"],
-                "why" => &["is not a path", "is all of the workspace"],
-                // What has no name in it is a name, a risk or a ruling.
-                "" if text.ends_with("{} risk") => &["low", "medium", "high"],
-                "" if text.ends_with(": {}") => {
-                    &["allowed", "someone must approve it", "a person must approve it", "denied"]
-                }
-                _ => &["name"],
+    /// What may stand in a gap of a sentence.
+    fn words(text: &str, gap: &str) -> Vec<String> {
+        let words: &[&str] = match gap {
+            "whose" => &["of the run's delegation", "of user `lin`"],
+            "does" => &["read", "write"],
+            "what" => &["tokens", "steps"],
+            "goes" => &["up", "down", "across"],
+            "risk" => &["low", "medium", "high"],
+            "why" => &["is not a path", "is all of the workspace"],
+            // What has no name in it is a name, a risk or a ruling.
+            "" if text.ends_with("{} risk") => &["low", "medium", "high"],
+            "" if text.ends_with(": {}") => {
+                &["allowed", "someone must approve it", "a person must approve it", "denied"]
             }
+            _ => &["name"],
         };
-        let mut told = vec![String::new()];
-        let mut rest = text;
-        while let Some((before, after)) = rest.split_once('{') {
-            let (name, after) = after.split_once('}').unwrap();
-            let fill = |it: String| -> Vec<String> {
-                words(name).iter().map(|word| format!("{it}{before}{word}")).collect()
-            };
-            told = told.into_iter().flat_map(fill).collect();
-            rest = after;
-        }
-        told.iter().map(|it| format!("{it}{rest}")).collect()
+        words.iter().map(|it| (*it).to_owned()).collect()
     }
 
     #[test]
     fn no_sentence_that_is_written_anywhere_is_left_in_english() {
         let mut count = 0;
-        for text in SOURCES.iter().flat_map(|it| texts(it)) {
-            for sentence in told(&text) {
+        let said = |it: &String| !NO_SENTENCES.contains(&&**it);
+        for text in SOURCES.iter().flat_map(|it| texts(it)).filter(said) {
+            for sentence in told(&text, |gap| words(&text, gap)) {
                 let read = super::sentence(&sentence, &ZH);
                 assert!(is_chinese(&read), "`{text}` has no Chinese: {sentence}");
                 count += 1;

@@ -12,6 +12,7 @@ use chancery_store::read::RunFilter;
 use serde::Deserialize;
 
 use super::audit::operator;
+use super::finding::{Finding, findings};
 use super::form::Signed;
 use super::look::cookie;
 use super::page::{Frame, Room, draw, set_cookie};
@@ -37,7 +38,7 @@ struct WelcomePage {
     tools: usize,
     /// An organisation of one's own is in force already.
     own_org: bool,
-    warnings: Vec<Mistake>,
+    findings: Vec<Finding>,
     models: Vec<Model>,
     /// Whether the organisation in force asks before the practised call.
     asks: bool,
@@ -68,13 +69,14 @@ pub async fn show(State(app): State<App>, visitor: Visitor) -> Result<Response> 
     };
     let asks = authority.policy().rule(question).outcome() == Ruling::RequireApproval;
     let warnings = state.loaded.warnings.iter().filter(|it| !it.file.starts_with("builtin/"));
+    let warnings: Vec<Mistake> = warnings.map(crate::view::org::mistake).collect();
     draw(&WelcomePage {
         frame: Frame::of(&visitor, Room::Nowhere, visitor.words().welcome),
         version: state.version.number,
         agents: authority.org().agents().filter(|(_, it)| it.active).count(),
         tools: authority.tools().specs().count(),
         own_org: has_own(&app),
-        warnings: warnings.map(crate::view::org::mistake).collect(),
+        findings: findings(&warnings, visitor.words()),
         models: app.about.models.clone(),
         practised: !app.store.runs(&RunFilter::default(), 1).await?.is_empty(),
         asks,

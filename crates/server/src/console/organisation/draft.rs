@@ -17,8 +17,10 @@ use similar::TextDiff;
 
 use crate::console::audit::operator;
 use crate::console::card::{DiffLine, diff};
+use crate::console::finding::{Finding, findings};
 use crate::console::form::Signed;
 use crate::console::html::shown;
+use crate::console::meaning::{Means, means};
 use crate::console::page::{Frame, Room, draw_as};
 use crate::console::ruling::sentence;
 use crate::console::visitor::Visitor;
@@ -28,7 +30,7 @@ use crate::extract::{Body, Params};
 use crate::organisation::difference::difference;
 use crate::organisation::files::NAMES;
 use crate::organisation::impact::{Change, Impact, MailChange, MailSeen, Seen, impact};
-use crate::organisation::{Files, Mistakes};
+use crate::organisation::{Files, Mistakes, mistake};
 use crate::router::App;
 use crate::routes::org;
 use crate::view;
@@ -58,7 +60,7 @@ struct DraftPage {
 
 /// What there is to say of a draft.
 struct Checked {
-    mistakes: Vec<Mistake>,
+    findings: Vec<Finding>,
     /// Absent: it has mistakes, and cannot be put in force.
     fine: Option<Fine>,
     diff: Vec<DiffLine>,
@@ -67,7 +69,7 @@ struct Checked {
 struct Fine {
     /// Of the files that were looked at: only these are put in force.
     digest: String,
-    differences: Vec<Difference>,
+    differences: Vec<Means>,
     rows: Vec<ImpactRow>,
     mails: Vec<MailRow>,
     summary: String,
@@ -255,25 +257,30 @@ impl Draft {
         let (loaded, authority) = match app.organisation.draft(files, mistakes) {
             Ok(good) => good,
             Err(mistakes) => {
-                let mistakes = mistakes.iter().map(view::org::mistake).collect();
-                return Ok(Checked { mistakes, fine: None, diff });
+                return Ok(Checked { findings: found(&mistakes, w), fine: None, diff });
             }
         };
         let before = app.organisation.state();
         let differences = difference(&before.loaded, &loaded);
+        let differences: Vec<Difference> =
+            differences.into_iter().map(view::org::difference).collect();
         let now = clock::now();
-        let found = impact(&app.store, &app.authority.get(), &authority, now - BACK, now).await?;
+        let impact = impact(&app.store, &app.authority.get(), &authority, now - BACK, now).await?;
         Ok(Checked {
-            mistakes: loaded.warnings.iter().map(view::org::mistake).collect(),
+            findings: found(&loaded.warnings, w),
             fine: Some(Fine {
                 digest: self.digest(),
                 same: before.loaded.files == loaded.files,
-                differences: differences.into_iter().map(view::org::difference).collect(),
-                summary: summary(&found, w),
-                notes: notes(&found, w),
-                rows: found.changes.iter().map(|(it, seen)| row(it, *seen, w)).collect(),
-                mail_summary: mail_summary(&found, w),
-                mails: found.mail_changes.iter().map(|(it, seen)| mail_row(it, *seen, w)).collect(),
+                differences: means(&differences, w),
+                summary: summary(&impact, w),
+                notes: notes(&impact, w),
+                rows: impact.changes.iter().map(|(it, seen)| row(it, *seen, w)).collect(),
+                mail_summary: mail_summary(&impact, w),
+                mails: impact
+                    .mail_changes
+                    .iter()
+                    .map(|(it, seen)| mail_row(it, *seen, w))
+                    .collect(),
             }),
             diff,
         })
@@ -299,6 +306,11 @@ impl Draft {
             checked,
         }
     }
+}
+
+fn found(mistakes: &[mistake::Mistake], w: &'static Words) -> Vec<Finding> {
+    let mistakes: Vec<Mistake> = mistakes.iter().map(view::org::mistake).collect();
+    findings(&mistakes, w)
 }
 
 /// Which lines of which files differ.

@@ -16,6 +16,7 @@ use super::draft::lines_between;
 use crate::access::Operator;
 use crate::console::audit::operator;
 use crate::console::card::DiffLine;
+use crate::console::meaning::{Means, means};
 use crate::console::page::{Frame, Room, draw};
 use crate::console::time;
 use crate::console::visitor::Visitor;
@@ -58,11 +59,11 @@ struct Row {
 enum Changed {
     First,
     Unread,
-    Differences { shown: Vec<Difference>, more: String },
+    Differences { shown: Vec<Means>, more: String },
 }
 
 struct Compared {
-    differences: Vec<Difference>,
+    differences: Vec<Means>,
     /// One of the two cannot be read by this server: only their lines are compared.
     unread: bool,
     diff: Vec<DiffLine>,
@@ -121,7 +122,7 @@ pub async fn compare(
     let old = kept(&app, &operator, &from).await?.files;
     let new = kept(&app, &operator, &to).await?.files;
     let differences = match (loaded(old.clone()), loaded(new.clone())) {
-        (Some(old), Some(new)) => Some(between(&old, &new)),
+        (Some(old), Some(new)) => Some(between(&old, &new, visitor.words())),
         _ => None,
     };
     let compared = Compared {
@@ -151,15 +152,17 @@ fn loaded(files: BTreeMap<String, String>) -> Option<Loaded> {
     load(files, mistakes).ok()
 }
 
-fn between(old: &Loaded, new: &Loaded) -> Vec<Difference> {
-    difference(old, new).into_iter().map(view::org::difference).collect()
+fn between(old: &Loaded, new: &Loaded, w: &'static Words) -> Vec<Means> {
+    let differences: Vec<Difference> =
+        difference(old, new).into_iter().map(view::org::difference).collect();
+    means(&differences, w)
 }
 
 fn changed(before: Option<&Option<Loaded>>, own: &Option<Loaded>, w: &'static Words) -> Changed {
     match (before, own) {
         (None, _) => Changed::First,
         (Some(Some(before)), Some(own)) => {
-            let mut shown = between(before, own);
+            let mut shown = between(before, own, w);
             let more = shown.len().saturating_sub(DIFFERENCES_MAX);
             shown.truncate(DIFFERENCES_MAX);
             let more = match more {
