@@ -16,6 +16,7 @@ pub use call::{Call, DiffLine, Field, Why, diff, fields, whys};
 use super::html::line;
 use super::time;
 use super::visitor::Visitor;
+use super::wire::actor;
 use super::words::Words;
 use crate::error::Result;
 use crate::router::App;
@@ -234,7 +235,7 @@ pub fn row(it: &Permission, now: Timestamp, w: &'static Words) -> Row {
         None => line(&it.agent),
     };
     let decided = it.decided_at.map(|at| time::ago(at, now, w));
-    let by = it.decided_by.as_deref().map(line);
+    let by = it.decided_by.as_deref().map(|it| line(&actor(it, w)));
     let decided: Vec<String> = by.into_iter().chain(decided).collect();
     Row {
         id: it.id.clone(),

@@ -18,6 +18,7 @@ use super::cookie::{self, Kept};
 use super::form::{Signed, own_path};
 use super::look::Look;
 use super::page::{Frame, draw, draw_as};
+use super::ruling::sentence;
 use super::visitor::COOKIE;
 use crate::error::{ApiError, Result};
 use crate::extract::check_person;
@@ -80,7 +81,8 @@ pub async fn enter(
     let (w, digest) = (look.words(), tokens::digest(&key));
     if let Err(wrong) = check_person("name", name.trim()) {
         let frame = Frame::outside(look, w.setup_title);
-        let page = SetupPage { frame, key, name, valid: true, wrong: wrong.to_string() };
+        let page =
+            SetupPage { frame, key, name, valid: true, wrong: sentence(&wrong.to_string(), w) };
         return draw_as(StatusCode::BAD_REQUEST, &page);
     }
     if key.len() > tokens::SECRET_MAX || !app.store.take_invitation(digest, clock::now()).await? {

@@ -331,7 +331,7 @@ fn finding(it: &Mistake, w: &Words) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::console::pattern::sources::{english, is_chinese, texts, told};
+    use crate::console::pattern::sources::{between, english, is_chinese, texts, told};
     use crate::console::words::{EN, ZH};
     use crate::organisation::{load, read_files};
     use crate::view;
@@ -420,10 +420,6 @@ mod tests {
 
     /// Of files with more in them, what the check may come to say.
     fn parts() -> [String; 4] {
-        let between = |source: &str, from: &str, to: &str| {
-            let (_, rest) = source.split_once(from).unwrap_or_else(|| panic!("{from}"));
-            rest.split_once(to).unwrap_or_else(|| panic!("{to}")).0.to_owned()
-        };
         let endpoint = include_str!("../../../runtime/src/tool/mcp/endpoint.rs");
         let repository = include_str!("../../../runtime/src/tool/git/repository.rs");
         let address = include_str!("../../../runtime/src/tool/web/address.rs");

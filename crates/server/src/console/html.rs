@@ -39,6 +39,11 @@ fn escape(it: char, out: &mut String) {
     }
 }
 
+/// What is ready for a page, as a machine's.
+pub fn code(drawn: &str) -> String {
+    format!("<code>{drawn}</code>")
+}
+
 /// An agent's words. Images and HTML are shown as the text that they are: to fetch a picture is
 /// to tell its host what was in its address.
 pub fn markdown(text: &str) -> String {

@@ -21,6 +21,7 @@ use similar::TextDiff;
 use super::card::{self, Card, Row};
 use super::form::{Signed, back_or};
 use super::page::{Frame, Room, draw, draw_as};
+use super::ruling::told;
 use super::visitor::Visitor;
 use super::words::Words;
 use crate::error::{ApiError, Result};
@@ -295,7 +296,7 @@ pub async fn edit(
     let refused = |error: ApiError| -> Refused {
         let problem = error.problem();
         Refused {
-            detail: super::html::shown(&problem.detail),
+            detail: told(&problem.detail, visitor.words()),
             reasons: card::whys(&problem.reasons, visitor.words()),
         }
     };

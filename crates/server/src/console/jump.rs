@@ -15,6 +15,7 @@ use super::page::{Frame, Room, draw, escaped, segment};
 use super::runs::goal;
 use super::visitor::Visitor;
 use super::waits::Waits;
+use super::wire::{Of, word};
 use crate::error::Result;
 use crate::router::App;
 use crate::routes::{audit, contracts, mail};
@@ -113,7 +114,7 @@ async fn named(app: &App, visitor: &Visitor, q: &str) -> Option<Found> {
     let w = visitor.words();
     let found = |page: &str, name: &str, kind| Found {
         href: format!("/{page}/{}", segment(q)),
-        name: line(name),
+        name: format!("<span lang=\"\">{}</span>", line(name)),
         kind,
         more: line(q),
     };
@@ -129,7 +130,7 @@ async fn named(app: &App, visitor: &Visitor, q: &str) -> Option<Found> {
         }
         "aud" => {
             let Json(it) = audit::show(state, caller, id).await.ok()?;
-            Some(found("audit", &it.kind, w.audit))
+            Some(found("audit", word(Of::Entry, &it.kind, w), w.audit))
         }
         _ => None,
     }
@@ -173,7 +174,7 @@ async fn runs(app: &App, visitor: &Visitor, q: &str) -> Result<Vec<Found>> {
     let waits = Waits::of(app, &rows).await?;
     let run = |it: &chancery_store::read::RunRow| Found {
         href: format!("/runs/{}", it.id),
-        name: goal(&it.input),
+        name: format!("<span lang=\"\">{}</span>", goal(&it.input)),
         kind: w.run,
         more: format!("{} · {}", line(it.agent.as_str()), waits.stands(it, w).word),
     };

@@ -10,9 +10,10 @@ use serde::Deserialize;
 use super::form::{Signed, back_or};
 use super::html::{line, shown};
 use super::page::{Frame, Room, draw};
+use super::ruling::sentence;
 use super::time;
 use super::visitor::Visitor;
-use super::wire::{Of, word};
+use super::wire::{Of, actor, word};
 use super::words::{Words, fill};
 use crate::error::Result;
 use crate::extract::Params;
@@ -83,7 +84,7 @@ pub async fn list(
         let Json(page) = memories::search(State(app), caller, Params(params)).await?;
         let found = page.items.iter().map(|it| {
             let tier = line(word(Of::Tier, &it.tier_name, w));
-            let why = line(&it.why);
+            let why = line(&sentence(&it.why, w));
             Row { tier, why, ..row(&it.memory, w) }
         });
         (found.collect(), None)
@@ -108,7 +109,7 @@ fn row(it: &Memory, w: &'static Words) -> Row {
         kind: it.kind.clone(),
         scope: scope(&it.scope, w),
         ago: time::ago(it.created_at, now, w),
-        by: line(&it.created_by),
+        by: line(&actor(&it.created_by, w)),
         tier: String::new(),
         why: String::new(),
         superseded: it.superseded_by.is_some(),

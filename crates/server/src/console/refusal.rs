@@ -9,7 +9,9 @@ use super::words::Words;
 /// Ready for a page.
 pub fn said(problem: &Problem, w: &'static Words) -> String {
     let detail = shown(&problem.detail);
-    match chinese(&problem.code).filter(|_| w.is_chinese()) {
+    // What the console itself says is in the language of the reader already.
+    let is_read = problem.detail.starts_with(|it| ('\u{4e00}'..='\u{9fff}').contains(&it));
+    match chinese(&problem.code).filter(|_| w.is_chinese() && !is_read) {
         Some(sentence) => format!("{sentence} <code lang=\"en\">{detail}</code>"),
         None => detail,
     }
@@ -43,7 +45,49 @@ fn chinese(code: &str) -> Option<&'static str> {
         "unavailable" => "存储暂时不可用，请稍后再试。",
         "internal" => "服务器内部出错。",
         "method_not_allowed" => "此地址不支持这种操作。",
-        "bad_request" | "unreadable" => "填写的内容有误。",
+        "unauthenticated" => "请先登录。",
+        "no_such_step" => "合同不能这样推进。",
+        "no_such_place" => "运行中没有这个位置。",
+        "unknown_agent" => "没有这个智能体。",
+        "unknown_group" => "没有这个小组。",
+        "not_here" => "不能在此进行。",
+        "interrupted" => "服务器正在停止，请稍后再试。",
+        "idempotency_key_reused" => "同一请求已用于其他内容。",
+        "bad_request" | "bad_payload" | "unreadable" => "填写的内容有误。",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What programs alone are told, at doors that no page uses.
+    const NOT_ON_PAGES: &[&str] = &["model_not_found", "protocol", "signed_in_twice"];
+
+    #[test]
+    fn every_refusal_of_a_route_is_said_in_chinese() {
+        let dir = chancery_testkit::package().join("src/routes");
+        let routes = std::fs::read_dir(dir).unwrap().map(|it| it.unwrap().path());
+        let routes = routes.filter(|it| it.is_file() && !it.ends_with("openai.rs"));
+        let mut sources: Vec<String> =
+            routes.map(|it| std::fs::read_to_string(it).unwrap()).collect();
+        sources.push(include_str!("../error.rs").to_owned());
+        let mut count = 0;
+        for source in &sources {
+            for before in ["code: \"", "(StatusCode::", "let code = \""] {
+                for after in source.split(before).skip(1) {
+                    let line = after.lines().next().unwrap();
+                    let code = match before {
+                        "(StatusCode::" => line.split('"').nth(1),
+                        _ => line.split('"').next(),
+                    };
+                    let Some(code) = code.filter(|it| !NOT_ON_PAGES.contains(it)) else { continue };
+                    assert!(chinese(code).is_some(), "{code}");
+                    count += 1;
+                }
+            }
+        }
+        assert!(count > 30, "{count}");
+    }
 }

@@ -18,6 +18,7 @@ use super::html::line;
 use super::page::{Frame, Room, draw};
 use super::time;
 use super::visitor::Visitor;
+use super::wire::actor;
 use super::words::{Words, fill, span};
 use crate::error::Result;
 use crate::extract::{Body, Params};
@@ -91,7 +92,7 @@ pub async fn list(
 fn row(it: &StandingRule, w: &'static Words, now: Timestamp) -> Row {
     let holds = it.revoked_at.is_none() && it.expires_at > now;
     let over = match &it.revoked_by {
-        Some(by) => fill(w.rule_taken_back, &[("name", &line(by))]),
+        Some(by) => fill(w.rule_taken_back, &[("name", &line(&actor(by, w)))]),
         None => w.state_expired.to_owned(),
     };
     let covers = match it.signature.strip_prefix("sha256:") {
@@ -105,7 +106,7 @@ fn row(it: &StandingRule, w: &'static Words, now: Timestamp) -> Row {
         scope: scope_word(&it.scope, w),
         agent: line(&it.agent),
         user: line(&it.user),
-        by: line(&it.made_by),
+        by: line(&actor(&it.made_by, w)),
         ago: time::ago(it.made_at, now, w),
         permission: it.permission_id.clone(),
         hits: String::new(),

@@ -1,17 +1,21 @@
-//! A ruling's sentences in the reader's language. The record is in English and stays so: what is
-//! shown in Chinese is made from what the recorded sentence names. One that is not known here, or
-//! that an operator wrote, is shown as it is.
+//! The record's sentences in the reader's language: of rulings above all, and of what else is told
+//! in words. The record is in English and stays so: what is shown in Chinese is made from what the
+//! recorded sentence names. One that is not known here, or that an operator wrote, is shown as it
+//! is.
 
+use super::html::shown;
 use super::pattern::{Pattern, in_chinese};
 use super::words::Words;
 
 const SENTENCES: &[Pattern] = &[
+    // A sentence with who said so.
+    ("{} (layer `{}`, rule `{}`)", "{1~}（{2~}层，规则 `{3}`）"),
     ("`{}` is who the server says", "`{1}` 的身份由服务器确认"),
     ("there is no agent `{}`", "没有智能体 `{1}`"),
     ("agent `{}` is deactivated", "智能体 `{1}` 已停用"),
     ("the arguments fit", "参数符合要求"),
     ("there is no tool `{}`", "没有工具 `{1}`"),
-    ("the arguments do not fit the schema of `{}`: {}", "参数不符合 `{1}` 的格式：{2}"),
+    ("the arguments do not fit the schema of `{}`: {}", "参数不符合 `{1}` 的格式：“{2}”"),
     ("`{}` is within the delegation", "`{1}` 在委托范围内"),
     (
         "`{}` matches `{}` in the denied tools of the run's delegation",
@@ -232,6 +236,95 @@ const SENTENCES: &[Pattern] = &[
         "由上级给 `{1}` 一份允许跨部门的合同",
     ),
     ("let role `{}` report to `{}` in", "让角色 `{1}` 向 `{2}` 汇报："),
+    // What an agent is told of a call that nobody let through.
+    ("User denied the request.", "人员拒绝了该请求。"),
+    (
+        "Nobody answered the request in time, so it was not carried out.",
+        "无人及时答复该请求，因此没有执行。",
+    ),
+    (
+        "`{}` had started when the server stopped; whether it took effect is unknown",
+        "服务器停止时 `{1}` 已开始；是否生效未知",
+    ),
+    // Why a run failed; what stands in “ ” was said by a provider.
+    ("agent `{}` is not at work any more", "智能体 `{1}` 已不在岗"),
+    ("model `{}` is unavailable after {} tries: {}", "模型 `{1}` 尝试 {2} 次后仍不可用：“{3}”"),
+    ("model `{}` refused the request: {}", "模型 `{1}` 拒绝了请求：“{2}”"),
+    (
+        "model `{}` answered with something that cannot be read: {}",
+        "模型 `{1}` 的应答无法读取：“{2}”",
+    ),
+    (
+        "gave up after {} attempts that ended at the same place: the worker was lost or failed \
+         each time",
+        "在同一处尝试 {1} 次均告中断，已放弃：每次都失去了工作进程或执行失败",
+    ),
+    // Why a memory was found.
+    ("stands beside what matches", "与相符的内容相邻"),
+    ("is near in meaning", "含义相近"),
+    ("matches {}", "与 {1} 相符"),
+    // Where the chain of the audit is broken.
+    ("entry {} is missing", "缺少记录 {1}"),
+    ("entry {} does not belong to the chain", "记录 {1} 不属于此链条"),
+    (
+        "entry {} was changed, or the one before it: its hash is not the one that follows",
+        "记录 {1} 或其前一条被改动：其哈希与后一条所记不符",
+    ),
+    (
+        "the columns beside entry {} were changed: they are not what it says",
+        "记录 {1} 旁的列被改动：与记录内容不符",
+    ),
+    ("entry {} cannot be read", "无法读取记录 {1}"),
+    ("the head is not that of entry {}, the last one", "链头与最后一条记录 {1} 不符"),
+    ("entry {} is not the one that the anchor was taken of", "记录 {1} 与留存锚点时的不是同一条"),
+    ("the anchor was taken of entry {}, which is gone", "锚点所对应的记录 {1} 已不存在"),
+    // Why somebody is not let in.
+    (
+        "this browser was not sent to the identity provider: begin again",
+        "此浏览器并未前往身份提供方：请重新开始",
+    ),
+    ("this answer belongs to another browser: begin again", "此应答属于另一个浏览器：请重新开始"),
+    (
+        "this answer was used before, or came too late: begin again",
+        "此应答已被使用过，或来得太晚：请重新开始",
+    ),
+    ("the claim `{}` is not a list of names", "声明 `{1}` 不是名称列表"),
+    (
+        "your groups at the identity provider are not let in here",
+        "你在身份提供方所属的组不允许进入",
+    ),
+    (
+        "the identity provider does not say `{}` or `{}`",
+        "身份提供方既没有说明 `{1}`，也没有说明 `{2}`",
+    ),
+    ("the identity provider does not say `{}`", "身份提供方没有说明 `{1}`"),
+    (
+        "your name at the identity provider cannot be used here: names have letters, digits and \
+         `. _ - + @`, and begin with a letter or a digit",
+        "你在身份提供方的名字不能在此使用：名字由字母、数字和 `. _ - + @` 组成，并以字母或数字开头",
+    ),
+    (
+        "`{}` has 1 to {} characters, and no blanks around them",
+        "`{1}` 须为 1 到 {2} 个字符，首尾不能有空白",
+    ),
+    (
+        "`{}` is read as a person's: it is not `system` or `board`, does not begin with `agent:` \
+         or `service:`, and has no characters that are not drawn",
+        "`{1}` 用作人名：不能是 `system` 或 `board`，不能以 `agent:` 或 `service:` 开头，也不能含有不可见字符",
+    ),
+    ("the arguments are not JSON: {}", "参数不是有效的 JSON：“{1}”"),
+    ("the identity provider cannot be used just now: {}", "身份提供方暂时无法使用：“{1}”"),
+    ("the identity provider refused: {}", "身份提供方拒绝：“{1}”"),
+    ("what the identity provider said is not to be believed: {}", "身份提供方的应答不可信：“{1}”"),
+    // Which layer said so.
+    ("identity", "身份"),
+    ("tool", "工具"),
+    ("delegation", "委托"),
+    ("role", "角色"),
+    ("risk", "风险"),
+    ("capability", "能力"),
+    ("arguments", "参数"),
+    ("limits", "限额"),
 ];
 
 /// A recorded sentence as the reader reads it.
@@ -240,13 +333,23 @@ pub fn sentence(detail: &str, w: &Words) -> String {
     known.unwrap_or_else(|| detail.to_owned())
 }
 
+/// What an agent was told, ready for a page: as a sentence where it is one of the record's, and
+/// quoted where it is a tool's or a program's.
+pub fn told(text: &str, w: &Words) -> String {
+    match w.is_chinese().then(|| in_chinese(SENTENCES, text)) {
+        None => shown(text),
+        Some(Some(chinese)) => shown(&chinese),
+        Some(None) => format!("<q lang=\"\">{}</q>", shown(text)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use chancery_domain::org::Org;
     use chancery_domain::policy::{Bounds, Fitness, Policy, Question};
 
     use super::*;
-    use crate::console::pattern::sources::{is_chinese, texts, told};
+    use crate::console::pattern::sources::{between, english, is_chinese, texts, told as filled};
     use crate::console::words::{EN, ZH};
     use crate::organisation::{Files, Mistakes, load};
 
@@ -374,7 +477,7 @@ tools: {note: allow, burn: require_approval, pay: require_human, wire: deny}
         let mut count = 0;
         let said = |it: &String| !NO_SENTENCES.contains(&&**it);
         for text in SOURCES.iter().flat_map(|it| texts(it)).filter(said) {
-            for sentence in told(&text, |gap| words(&text, gap)) {
+            for sentence in filled(&text, |gap| words(&text, gap)) {
                 let read = super::sentence(&sentence, &ZH);
                 assert!(is_chinese(&read), "`{text}` has no Chinese: {sentence}");
                 count += 1;
@@ -385,6 +488,41 @@ tools: {note: allow, burn: require_approval, pay: require_human, wire: deny}
             let whole = format!("`workspace_scope`: `x` {}", part.replace("{}", "worker"));
             assert!(is_chinese(&sentence(&whole, &ZH)), "{whole}");
         }
+    }
+
+    /// What else of the record is told on pages: where it is put in words, from and to.
+    const ELSEWHERE: &[(&str, &str, &str)] = &[
+        (include_str!("../../../store/src/audit/verify.rs"), "for Bad {", "\n}\n"),
+        (include_str!("../../../store/src/memory/search.rs"), "pub fn why(", "\n    }\n"),
+        (include_str!("../../../runtime/src/model.rs"), "pub enum ModelError {", "\n}\n"),
+        (include_str!("../../../runtime/src/gate.rs"), "pub fn refusal_result(", "\n}\n"),
+        (include_str!("../../../runtime/src/runner.rs"), "fn give_up(", "tracing::"),
+        (include_str!("../../../runtime/src/issuer.rs"), "pub enum IssuerError {", "\n}\n"),
+        (include_str!("vouched.rs"), "", "#[cfg(test)]"),
+        (include_str!("oidc.rs"), "async fn received(", "\n}\n"),
+        (include_str!("../extract.rs"), "pub fn check_name(", "/// A name that a list"),
+    ];
+
+    #[test]
+    fn nothing_else_that_is_told_of_the_record_is_left_in_english() {
+        let mut left = Vec::new();
+        let mut count = 0;
+        for (source, from, to) in ELSEWHERE {
+            let texts = texts(&between(&format!("{source}{to}"), from, to));
+            // What two names are joined with.
+            for text in texts.iter().filter(|it| *it != "` or `") {
+                for sentence in filled(text, |_| vec!["名".to_owned()]) {
+                    let read = in_chinese(SENTENCES, &sentence);
+                    let fine = |it: &String| is_chinese(it) && english(it).is_empty();
+                    if !read.as_ref().is_some_and(fine) {
+                        left.push(format!("{sentence}: {read:?}"));
+                    }
+                    count += 1;
+                }
+            }
+        }
+        assert!(left.is_empty(), "{}", left.join("\n"));
+        assert!(count > 20, "{count}");
     }
 
     #[test]

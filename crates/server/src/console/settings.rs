@@ -33,7 +33,10 @@ use crate::routes::{self, org, webhooks};
 #[derive(Debug, Clone, Default)]
 pub struct About {
     pub version: &'static str,
-    pub store: String,
+    pub store: &'static str,
+    /// Where an embedded store lies; empty: it is elsewhere.
+    pub data: String,
+    /// Where the organisation's files lie; empty: it is built in.
     pub organisation: String,
     pub isolation: Isolated,
     pub models: Vec<Model>,
@@ -80,13 +83,18 @@ impl About {
         About {
             version: env!("CARGO_PKG_VERSION"),
             store: match &config.database {
-                Some(_) => "PostgreSQL".to_owned(),
-                None => format!("SQLite, {}", config.data.display()),
+                Some(_) => "PostgreSQL",
+                None => "SQLite",
             },
-            organisation: match &config.org {
-                Some(dir) => dir.display().to_string(),
-                None => "built in".to_owned(),
+            data: match &config.database {
+                Some(_) => String::new(),
+                None => config.data.display().to_string(),
             },
+            organisation: config
+                .org
+                .as_ref()
+                .map(|it| it.display().to_string())
+                .unwrap_or_default(),
             isolation: match isolation {
                 Isolation::Off => Isolated::Off,
                 Isolation::On(_) => Isolated::On,
@@ -212,7 +220,7 @@ pub async fn test(
     Signed { visitor, .. }: Signed<Nothing>,
 ) -> Result<Response> {
     operator(&visitor)?;
-    let tried = trial::of(&app, &name).await?;
+    let tried = trial::of(&app, &name, visitor.words()).await?;
     let page = page(&app, &visitor).await?;
     draw(&SettingsPage { tried: Some(tried), ..page })
 }

@@ -225,6 +225,8 @@ words! {
     fact_what: "What it is", "说明";
     fact_touches: "Touches", "影响";
     fact_path: "Path", "路径";
+    fact_server: "Server", "服务器";
+    fact_server_tool: "Its tool", "其工具";
     fact_hints: "Hints", "提示";
     no_hints: "none: assume the worst", "无：按最坏情况看待";
     servers_word: "the server's own word", "服务器自述";
@@ -616,6 +618,7 @@ words! {
     no_models: "No model is set up. Until one is, a script answers with a few lines, and no AI is called: name a model in the settings' file, or set OPENAI_API_KEY.", "未配置模型。在此之前由脚本用几句台词应答，不会调用任何 AI：请在设置文件中写明模型，或设置 OPENAI_API_KEY。";
     model_test: "Test", "测试";
     model_answers: "answers", "有应答";
+    model_silent: "no answer within {n} s", "{n} 秒内没有应答";
     model_failed: "does not answer", "无应答";
     server_here: "connected", "已连接";
     server_away: "unreachable", "无法连接";

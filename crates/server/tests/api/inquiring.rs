@@ -161,11 +161,11 @@ async fn an_explanation_is_pinned_to_the_card_as_the_agents_words(on: On) {
     let told = browser.fill(&card, &action, &[("text", "why?")]).await;
     assert_eq!((told.status, told.header("location")), (303, &*card));
     let shown = browser.get(&card).await.text;
-    let quoted = "<blockquote class=\"quote\">&lt;b&gt;approved&lt;/b&gt; by lin";
+    let quoted = "<blockquote class=\"quote\" lang=\"\">&lt;b&gt;approved&lt;/b&gt; by lin";
     assert!(shown.contains(quoted) && !shown.contains('\u{202e}'), "{shown}");
     assert!(shown.contains("lin asked the agent"), "{shown}");
     let trace = browser.get(&format!("/runs/{run}")).await.text;
-    assert!(trace.contains("<b>lin</b> why?"), "{trace}");
+    assert!(trace.contains("<b>lin</b> <span lang=\"\">why?"), "{trace}");
     assert_eq!(house.ledger(), [""; 0]);
     house.close().await;
 }

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::console::html::{line, shown};
 use crate::console::ruling::sentence;
 use crate::console::time;
+use crate::console::wire::actor;
 use crate::console::words::{Words, fill};
 use crate::view;
 
@@ -72,6 +73,8 @@ pub struct Field {
     pub name: String,
     pub kind: &'static str,
     pub value: String,
+    /// The value is a word of the console's: there is none.
+    pub ours: bool,
     /// How much is folded away: `+412 lines`. Empty: nothing.
     pub folded: String,
 }
@@ -101,7 +104,7 @@ pub struct Why {
 
 impl Call {
     pub fn of(it: &Permission, before: Before, now: Timestamp, w: &'static Words) -> Call {
-        let by = it.decided_by.as_deref().map(line).unwrap_or_default();
+        let by = it.decided_by.as_deref().map(|it| line(&actor(it, w))).unwrap_or_default();
         let when = it.decided_at.map(|at| time::ago(at, now, w));
         let outcome = match &*it.status {
             "pending" => String::new(),
@@ -245,8 +248,9 @@ fn field(name: &str, value: &Value, w: &'static Words) -> Field {
         }
         () => String::new(),
     };
-    let value = if text.is_empty() { w.empty_text.to_owned() } else { shown(&text) };
-    Field { name: line(name), kind, value, folded }
+    let ours = text.is_empty();
+    let value = if ours { w.empty_text.to_owned() } else { shown(&text) };
+    Field { name: line(name), kind, value, ours, folded }
 }
 
 /// What the gate and the tool said of the call. What is not known here is shown as it came.
@@ -260,11 +264,11 @@ fn facts(payload: &Value, w: &'static Words) -> Vec<Fact> {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         match &**key {
             "argv" | "rememberable" | "bytes_before" | "bytes_after" | "diff" | "diff_cut_off" => {}
-            "command" => say(w.fact_command, shown(&text)),
-            "command_signature" => say(w.fact_signature, line(&text)),
+            "command" => say(w.fact_command, format!("<code>{}</code>", shown(&text))),
+            "command_signature" => say(w.fact_signature, format!("<code>{}</code>", line(&text))),
             "command_info" => {
                 if let Some(why) = value["why"].as_str() {
-                    say(w.fact_what, shown(why));
+                    say(w.fact_what, format!("<span lang=\"\">{}</span>", shown(why)));
                 }
                 let touches = &value["touches"];
                 let changes =
@@ -275,11 +279,18 @@ fn facts(payload: &Value, w: &'static Words) -> Vec<Fact> {
             "paths" => {
                 let paths = value.as_array().map(Vec::as_slice).unwrap_or_default();
                 for it in paths {
-                    say(w.fact_path, line(it.as_str().unwrap_or_default()));
+                    say(
+                        w.fact_path,
+                        format!("<code>{}</code>", line(it.as_str().unwrap_or_default())),
+                    );
                 }
             }
             "annotations" if value.is_null() => say(w.fact_hints, w.no_hints.to_owned()),
-            "annotations" => say(w.fact_hints, format!("{} · {}", shown(&text), w.servers_word)),
+            "annotations" => {
+                say(w.fact_hints, format!("<code>{}</code> · {}", shown(&text), w.servers_word))
+            }
+            "server" => say(w.fact_server, format!("<code>{}</code>", line(&text))),
+            "server_tool" => say(w.fact_server_tool, format!("<code>{}</code>", line(&text))),
             other => say(other, shown(&text)),
         }
     }

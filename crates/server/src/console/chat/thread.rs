@@ -13,11 +13,12 @@ use serde_json::Value;
 use super::members::{Presence, presences};
 use crate::console::card::{self, Card, Why, whys};
 use crate::console::html::{line, markdown, shown};
-use crate::console::ruling::sentence;
+use crate::console::ruling::{sentence, told as as_told};
 use crate::console::trace::extended;
 use crate::console::visitor::Visitor;
 use crate::console::waits::Waits;
 use crate::console::why::{Kept, MAIL_REJECTED};
+use crate::console::wire::{Of, who as by, word};
 use crate::error::Result;
 use crate::router::App;
 use crate::routes::permissions;
@@ -168,12 +169,12 @@ async fn within(
         kept.follow(seq, &event);
         match event {
             Event::Created(created) if depth == 0 => {
-                let who = line(&view::actor(&created.by));
+                let who = line(&by(&created.by, w));
                 said.push(Said::Person { id, who, text: shown(&created.input), at });
             }
             Event::UserSpoke(spoke) => {
                 let to = spoke.to.map(|it| format!(" → {}", line(it.as_str())));
-                let who = format!("{}{}", line(&view::actor(&spoke.by)), to.unwrap_or_default());
+                let who = format!("{}{}", line(&by(&spoke.by, w)), to.unwrap_or_default());
                 said.push(Said::Person { id, who, text: shown(&spoke.text), at });
             }
             Event::MemoryRecalled(recalled) if !recalled.memories.is_empty() => {
@@ -218,7 +219,7 @@ async fn within(
                 };
                 let why = ended.result.is_error.then(|| Refused {
                     reasons: Vec::new(),
-                    told: shown(&sentence(&told(&ended.result), w)),
+                    told: as_told(&told(&ended.result), w),
                     audit: kept.entry(&ended.call, code),
                 });
                 settle(said, run.id, ended.call.as_str(), state, word, why);
@@ -227,7 +228,7 @@ async fn within(
                 settle(said, run.id, ended.call.as_str(), "completed", w.status_completed, None);
             }
             Event::PermissionInquired(asked) => {
-                let who = line(&view::actor(&asked.by));
+                let who = line(&by(&asked.by, w));
                 said.push(Said::Person { id, who, text: shown(&asked.text), at });
             }
             Event::PermissionExplained(it) => {
@@ -236,17 +237,18 @@ async fn within(
             }
             Event::PermissionExtended(more) => {
                 let tool = tool_of(said, run.id, more.call.as_str());
-                let (what, by) = (extended(w, &tool, more.expires_at), view::actor(&more.by));
+                let (what, by) = (extended(w, &tool, more.expires_at), by(&more.by, w));
                 said.push(Said::Note { id, text: format!("{what} · <b>{}</b>", line(&by)) });
             }
             Event::CallRefused(refused) => {
-                let word = refused.result.code.clone().unwrap_or_default();
+                let code = refused.result.code.as_deref().unwrap_or_default();
                 let why = Refused {
                     reasons: ruled.remove(&refused.call).unwrap_or_default(),
-                    told: shown(&told(&refused.result)),
+                    told: as_told(&told(&refused.result), w),
                     audit: kept.entry(&refused.call, None),
                 };
-                settle(said, run.id, refused.call.as_str(), "refused", &word, Some(why));
+                let said_of_it = word(Of::Code, code, w);
+                settle(said, run.id, refused.call.as_str(), "refused", said_of_it, Some(why));
             }
             Event::ChildSpawned(child) if depth < DEPTH => {
                 if let Some(row) = app.store.run(child.child).await? {
@@ -266,7 +268,7 @@ async fn within(
                 said.push(Said::Agent { id, who: speaker.clone(), text, at });
             }
             Event::Failed(failed) => {
-                let (run, error) = (run.id.to_string(), shown(&failed.error));
+                let (run, error) = (run.id.to_string(), shown(&sentence(&failed.error, w)));
                 said.push(Said::Failed { id, run, error });
             }
             Event::Cancelled(_) => {

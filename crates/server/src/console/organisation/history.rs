@@ -20,6 +20,7 @@ use crate::console::meaning::{Means, means};
 use crate::console::page::{Frame, Room, draw};
 use crate::console::time;
 use crate::console::visitor::Visitor;
+use crate::console::wire::{Of, actor, word};
 use crate::console::words::{Words, fill};
 use crate::error::Result;
 use crate::extract::Params;
@@ -179,8 +180,8 @@ fn row(it: Version, in_force: u64, changed: Changed, w: &'static Words) -> Row {
     Row {
         number: it.version,
         ago: time::ago(it.at, clock::now(), w),
-        by: it.by,
-        source: it.source,
+        by: actor(&it.by, w).into_owned(),
+        source: word(Of::Source, &it.source, w).to_owned(),
         in_force: it.version == in_force,
         changed,
     }

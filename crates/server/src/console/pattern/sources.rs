@@ -8,6 +8,12 @@ pub fn texts(source: &str) -> Vec<String> {
     texts
 }
 
+/// What of a file lies between two of its texts.
+pub fn between(source: &str, from: &str, to: &str) -> String {
+    let (_, rest) = source.split_once(from).unwrap_or_else(|| panic!("{from}"));
+    rest.split_once(to).unwrap_or_else(|| panic!("{to}")).0.to_owned()
+}
+
 /// Every text in the code, as the compiler reads it.
 pub fn literals(code: &str) -> Vec<String> {
     let mut found = Vec::new();

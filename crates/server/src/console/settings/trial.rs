@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 use chancery_runtime::model::try_out;
 
 use crate::console::html::{line, shown};
+use crate::console::ruling::sentence;
+use crate::console::words::{Words, fill};
 use crate::error::{ApiError, Result};
 use crate::router::App;
 
@@ -21,7 +23,7 @@ pub struct Tried {
     pub failed: bool,
 }
 
-pub async fn of(app: &App, name: &str) -> Result<Tried> {
+pub async fn of(app: &App, name: &str, w: &'static Words) -> Result<Tried> {
     let known = app.about.models.iter().find(|it| it.name == name && it.is_used());
     let Some(known) = known else {
         return Err(ApiError::NotFound { what: "model", id: name.chars().take(64).collect() });
@@ -31,8 +33,11 @@ pub async fn of(app: &App, name: &str) -> Result<Tried> {
     let asked = try_out(&**app.models.for_tier(tier));
     let (model, said, failed) = match tokio::time::timeout(PATIENCE, asked).await {
         Ok(Ok(reply)) => (reply.model, reply.text, false),
-        Ok(Err(error)) => (String::new(), error.to_string(), true),
-        Err(_) => (String::new(), format!("no answer within {} s", PATIENCE.as_secs()), true),
+        Ok(Err(error)) => (String::new(), sentence(&error.to_string(), w), true),
+        Err(_) => {
+            let seconds = PATIENCE.as_secs().to_string();
+            (String::new(), fill(w.model_silent, &[("n", &seconds)]), true)
+        }
     };
     Ok(Tried {
         name: line(name),

@@ -13,10 +13,12 @@ use jiff::Timestamp;
 use super::{Bar, Detail, Line, Scale, Stretch};
 use crate::console::card::whys;
 use crate::console::html::{line, markdown, shown};
+use crate::console::ruling::sentence;
 use crate::console::runs::goal;
 use crate::console::time;
 use crate::console::waits::Waits;
 use crate::console::why::{Kept, MAIL_REJECTED};
+use crate::console::wire::{Of, who, word};
 use crate::console::words::{Words, fill, span};
 use crate::view;
 
@@ -97,7 +99,7 @@ impl Fold<'_> {
         let (Some(row), Some(log)) = (self.rows.get(&id), self.logs.get(&id)) else { return };
         let w = self.w;
         let who = row.group.as_ref().map_or(row.agent.as_str(), |it| it.as_str());
-        let what = format!("<b>{}</b> {}", line(who), goal(&row.input));
+        let what = format!("<b>{}</b> {}", line(who), theirs(&row.input));
         let place = self.push("run", depth, format!("{id}"), what);
         self.lines[place].line.state = known(&row.status);
         let stands = self.waits.stands(row, w);
@@ -166,16 +168,16 @@ impl Fold<'_> {
                 self.instant(place, at);
             }
             Event::UserSpoke(spoke) => {
-                let by = line(&view::actor(&spoke.by));
+                let by = line(&who(&spoke.by, w));
                 let to = spoke.to.as_ref().map(|it| format!(" → {}", line(it.as_str())));
-                let what = format!("<b>{by}</b>{} {}", to.unwrap_or_default(), goal(&spoke.text));
+                let what = format!("<b>{by}</b>{} {}", to.unwrap_or_default(), theirs(&spoke.text));
                 let place = self.push("spoke", depth, id, what);
                 self.detail(place, w.trace_said, &spoke.text, false);
                 self.instant(place, at);
             }
             Event::BatchProposed(batch) => {
                 if !batch.text.trim().is_empty() {
-                    let place = self.push("said", depth, id.clone(), goal(&batch.text));
+                    let place = self.push("said", depth, id.clone(), theirs(&batch.text));
                     self.detail(place, w.agent_says, &batch.text, true);
                     self.instant(place, at);
                 }
@@ -196,7 +198,7 @@ impl Fold<'_> {
                     Decision::Denied => (w.state_denied, "denied"),
                     Decision::Expired => (w.state_expired, "denied"),
                 };
-                let by = format!("{by} · {}", line(&view::actor(&decided.by)));
+                let by = format!("{by} · {}", line(&who(&decided.by, w)));
                 self.mark(it, &decided.call, word, &by);
                 if let Some(place) = it.calls.get(&decided.call).copied() {
                     self.extend(place, "person", at);
@@ -211,25 +213,25 @@ impl Fold<'_> {
                 }
             }
             Event::PermissionInquired(asked) => {
-                let by = line(&view::actor(&asked.by));
-                let what = format!("<b>{by}</b> {}", goal(&asked.text));
+                let by = line(&who(&asked.by, w));
+                let what = format!("<b>{by}</b> {}", theirs(&asked.text));
                 let place = self.push("spoke", depth, id, what);
                 self.detail(place, w.trace_said, &asked.text, false);
                 self.instant(place, at);
             }
             Event::PermissionExplained(said) => {
-                let place = self.push("said", depth, id, goal(&said.text));
+                let place = self.push("said", depth, id, theirs(&said.text));
                 self.detail(place, w.agent_says, &said.text, true);
                 self.instant(place, at);
             }
             Event::PermissionExtended(more) => {
                 let tool = it.tools.get(&more.call).map_or("", String::as_str);
                 let what = extended(w, tool, more.expires_at);
-                self.by(depth, id, &what, &view::actor(&more.by), at);
+                self.by(depth, id, &what, &who(&more.by, w), at);
             }
             Event::CallRefused(refused) => {
-                let code = refused.result.code.as_deref().unwrap_or(w.state_refused);
-                self.mark(it, &refused.call, "refused", code);
+                let code = refused.result.code.as_deref().map(|it| word(Of::Code, it, w));
+                self.mark(it, &refused.call, "refused", code.unwrap_or(w.state_refused));
                 self.ended(it, &refused.call, &refused.result, at, true);
                 self.leads(it, &refused.call, None);
             }
@@ -241,12 +243,14 @@ impl Fold<'_> {
             }
             Event::CallEnded(ended) => {
                 let code = ended.result.code.as_deref();
-                let (known, word) = match ended.result.is_error {
-                    true if code == Some(MAIL_REJECTED) => ("refused", MAIL_REJECTED),
-                    true => ("failed", code.unwrap_or(w.status_failed)),
-                    false => ("completed", w.status_completed),
+                let known = match ended.result.is_error {
+                    true if code == Some(MAIL_REJECTED) => "refused",
+                    true => "failed",
+                    false => "completed",
                 };
-                self.mark(it, &ended.call, known, word);
+                let failed = || code.map_or(w.status_failed, |it| word(Of::Code, it, w));
+                let said = if ended.result.is_error { failed() } else { w.status_completed };
+                self.mark(it, &ended.call, known, said);
                 self.ended(it, &ended.call, &ended.result, at, false);
                 if known == "refused" {
                     self.leads(it, &ended.call, code);
@@ -285,43 +289,43 @@ impl Fold<'_> {
             Event::TurnEnded(turn) => {
                 if let Some(place) = it.turn.take() {
                     self.extend(place, "work", at);
-                    self.lines[place].line.what.push_str(&format!(" {}", goal(&turn.text)));
+                    self.lines[place].line.what.push_str(&format!(" {}", theirs(&turn.text)));
                     self.detail(place, w.agent_says, &turn.text, true);
                 }
             }
             Event::Concluded(concluded) => {
                 it.turn = None;
-                let what = format!("{} {}", w.trace_concluded, goal(&concluded.answer));
+                let what = format!("{} {}", w.trace_concluded, theirs(&concluded.answer));
                 let place = self.push("said", it.depth, id, what);
                 self.detail(place, w.agent_says, &concluded.answer, true);
                 self.instant(place, at);
             }
             Event::Completed(done) => {
-                let place = self.push("said", it.depth, id, goal(&done.output));
+                let place = self.push("said", it.depth, id, theirs(&done.output));
                 self.lines[place].line.state = "completed";
                 self.lines[place].line.word = w.trace_answer.to_owned();
                 self.detail(place, w.agent_says, &done.output, true);
                 self.instant(place, at);
             }
             Event::Failed(failed) => {
-                let place = self.push("failed", it.depth, id, shown(&failed.error));
+                let place = self.push("failed", it.depth, id, shown(&sentence(&failed.error, w)));
                 self.lines[place].line.state = "failed";
                 self.lines[place].line.word = w.status_failed.to_owned();
                 self.instant(place, at);
             }
             Event::Cancelled(cancelled) => {
-                self.by(it.depth, id, w.status_cancelled, &view::actor(&cancelled.by), at);
+                self.by(it.depth, id, w.status_cancelled, &who(&cancelled.by, w), at);
             }
             Event::WrapUpAsked(asked) => {
-                self.by(it.depth, id, w.wrap_up, &view::actor(&asked.by), at);
+                self.by(it.depth, id, w.wrap_up, &who(&asked.by, w), at);
             }
-            Event::PauseAsked(asked) => self.by(it.depth, id, w.pause, &view::actor(&asked.by), at),
+            Event::PauseAsked(asked) => self.by(it.depth, id, w.pause, &who(&asked.by, w), at),
             Event::Paused(_) => {
                 it.waits.push(Stretch { class: "pause", from: at, to: self.now });
             }
             Event::Unpaused(unpaused) => {
                 self.wait_ends(it, "pause", at);
-                self.by(it.depth, id, w.resume, &view::actor(&unpaused.by), at);
+                self.by(it.depth, id, w.resume, &who(&unpaused.by, w), at);
             }
             _ => {}
         }
@@ -361,7 +365,7 @@ impl Fold<'_> {
         let arguments = call.arguments.to_string();
         let brief = if arguments == "{}" { String::new() } else { goal(&arguments) };
         let what = format!(
-            "<span class=\"tool\">{}</span> <span class=\"faint\">{brief}</span>",
+            "<span class=\"tool\">{}</span> <code class=\"faint\">{brief}</code>",
             line(&call.tool)
         );
         let place = self.push("call", depth, id, what);
@@ -475,6 +479,11 @@ pub fn extended(w: &'static Words, tool: &str, until: Timestamp) -> String {
     let until = time::at(&until);
     let tool = format!("<span class=\"tool\">{tool}</span>");
     fill(w.trace_extended, &[("t", &until), ("tool", &tool)])
+}
+
+/// What somebody said, as much as fits: in whichever language that was.
+fn theirs(text: &str) -> String {
+    format!("<span lang=\"\">{}</span>", goal(text))
 }
 
 fn known(status: &str) -> &'static str {
