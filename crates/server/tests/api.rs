@@ -14,6 +14,8 @@ mod backup;
 mod bad_input;
 #[path = "api/browser.rs"]
 mod browser;
+#[path = "api/chinese.rs"]
+mod chinese;
 #[path = "api/clients.rs"]
 mod clients;
 #[path = "api/commands.rs"]
@@ -60,6 +62,8 @@ mod latch;
 mod limits;
 #[path = "api/live.rs"]
 mod live;
+#[path = "api/lived_in.rs"]
+mod lived_in;
 #[path = "api/machine.rs"]
 mod machine;
 #[path = "api/mail.rs"]
