@@ -5,15 +5,17 @@
 //! For people. What an agent is told of a refusal is less, and is never made here: whoever maps
 //! the organisation by being refused is not to be handed the map.
 
+mod given;
 mod mail;
 
 use serde_json::Value;
 
-use crate::id::{AgentId, UserId};
+use crate::id::AgentId;
 use crate::mail::Step;
 use crate::org::{Org, Role};
 use crate::policy::{Delegation, Layer, Policy, Reason, Ruling, glob, placed};
 
+pub use given::Giver;
 pub use mail::of_mail;
 
 /// Names beyond this many are not read.
@@ -52,6 +54,8 @@ pub struct Asker<'a> {
     pub agent: &'a str,
     pub user: &'a str,
     pub delegated: Option<&'a Delegation>,
+    /// Who gave the run that, the nearest first. Empty: nobody knows.
+    pub givers: &'a [Giver],
 }
 
 impl Kind {
@@ -88,7 +92,7 @@ pub fn of_call(who: &Asker<'_>, tool: &str, arguments: &Value, reasons: &[Reason
     let mut ways: Vec<Way> = Vec::new();
     let denies: Vec<&Reason> = reasons.iter().filter(|it| it.outcome == Ruling::Deny).collect();
     for reason in &denies {
-        ways.extend(against(who, tool, arguments, reason));
+        ways.extend(against(who, tool, arguments, reason, reasons));
     }
     let of = |layer: Layer| denies.iter().any(|it| it.layer == layer.as_str());
     // Whose call it is, is the role's to say; all else holds for whoever makes it.
@@ -121,7 +125,13 @@ fn person(asks: Ruling) -> Way {
     Way::new(Kind::Person, text)
 }
 
-fn against(who: &Asker<'_>, tool: &str, arguments: &Value, reason: &Reason) -> Vec<Way> {
+fn against(
+    who: &Asker<'_>,
+    tool: &str,
+    arguments: &Value,
+    reason: &Reason,
+    reasons: &[Reason],
+) -> Vec<Way> {
     let rule = &*reason.rule;
     let layer = Layer::ALL.into_iter().find(|it| it.as_str() == reason.layer);
     let Some(layer) = layer else { return Vec::new() };
@@ -133,7 +143,7 @@ fn against(who: &Asker<'_>, tool: &str, arguments: &Value, reason: &Reason) -> V
         Layer::Tool => {
             vec![Way::new(Kind::Organisation, format!("add the tool `{tool}`")).by("tools.yaml")]
         }
-        Layer::Delegation => delegation(who, tool),
+        Layer::Delegation => given::delegation(who, tool, reasons, rule),
         Layer::Role => role(who, tool),
         Layer::Risk | Layer::Capability => {
             vec![Way::new(Kind::Organisation, "something other than `deny` in").by(rule)]
@@ -155,27 +165,6 @@ fn identity(org: &Org, agent: &str) -> Way {
             Way::new(Kind::Organisation, "make it active again:").by(rule)
         }
     }
-}
-
-/// What a run was given, and what binds its person: both may stand in the way.
-fn delegation(who: &Asker<'_>, tool: &str) -> Vec<Way> {
-    let mut ways = Vec::new();
-    if who.delegated.is_some_and(|it| !it.bounds().permits(tool)) {
-        let text = format!(
-            "a new run that is given `{tool}`: what a run was given is fixed when it starts"
-        );
-        ways.push(Way::new(Kind::Run, text));
-    }
-    let Some(own) = who.org().users.get(&UserId::from(who.user)) else { return ways };
-    let rule = |list: &str| placed(&format!("{}.{list}", who.user), own.place.as_ref());
-    if own.bounds.denied_tools.iter().any(|it| glob(it, tool)) {
-        ways.push(take_out(tool, rule("denied_tools")));
-    }
-    let allowed = own.bounds.allowed_tools.as_ref();
-    if allowed.is_some_and(|it| !it.iter().any(|it| glob(it, tool))) {
-        ways.push(add(tool, rule("allowed_tools")));
-    }
-    ways
 }
 
 /// A role may deny a tool, and not list it either.

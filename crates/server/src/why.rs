@@ -133,6 +133,8 @@ async fn of_mail(app: &App, caller: &Caller, entry: &Entry) -> Result<Why> {
         agent: from,
         user: user.as_str(),
         delegated: delegated.as_ref(),
+        // What a run was given is about its calls, and not about whom it writes to.
+        givers: &[],
     };
     let ways = match (step, &rejected) {
         // What the mail said is not kept, so these two cannot be asked again.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::id::RoleId;
+use crate::id::{RoleId, RunId, UserId};
 use crate::mail::{Draft, Known, route};
 use crate::org::{Agent, Contact, Direction, MailType, Org, Place, Role, User};
 use crate::policy::{Bounds, Fitness, Question, Risk, ToolFacts};
@@ -84,6 +84,15 @@ fn called(
     given: Option<&Bounds>,
     tool: &str,
 ) -> Vec<Way> {
+    called_in(policy, (agent, user), (given, &[]), tool)
+}
+
+fn called_in(
+    policy: &Policy,
+    (agent, user): (&str, &str),
+    (given, givers): (Option<&Bounds>, &[Giver]),
+    tool: &str,
+) -> Vec<Way> {
     let delegated = given.map(|it| policy.delegation(it));
     let delegated = delegated.as_ref();
     let question = Question {
@@ -96,7 +105,7 @@ fn called(
         limits: &[],
     };
     let reasons = policy.rule(question).reasons();
-    of_call(&Asker { policy, agent, user, delegated }, tool, &json!({}), &reasons)
+    of_call(&Asker { policy, agent, user, delegated, givers }, tool, &json!({}), &reasons)
 }
 
 fn told_of(policy: &Policy, agent: &str, tool: &str) -> Vec<(&'static str, String)> {
@@ -141,7 +150,9 @@ fn what_a_run_was_not_given_nobody_does_for_it() {
     let policy = policy(org());
     let only = Bounds { allowed_tools: Some(vec!["send_mail".to_owned()]), denied_tools: vec![] };
     let ways = called(&policy, "pusher", "mei", Some(&only), "note");
-    let run = "a new run that is given `note`: what a run was given is fixed when it starts";
+    // To be given it would not be enough: others stand against it, too.
+    let run = "a new run that is given `note`, all else put right: what this one has is fixed: \
+               allowed_tools: [send_mail]";
     assert_eq!(
         told(&ways),
         owned([
@@ -156,10 +167,107 @@ fn what_a_run_was_not_given_nobody_does_for_it() {
     assert_eq!(now, 0, "{ways:?}");
 }
 
+fn bounds(allowed: Option<&[&str]>, denied: &[&str]) -> Bounds {
+    let list = |it: &[&str]| it.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+    Bounds { allowed_tools: allowed.map(list), denied_tools: list(denied) }
+}
+
+fn starter() -> Giver {
+    Giver::Starter("lin".to_owned())
+}
+
+fn above(agent: &str, run: u128, had: Option<Bounds>) -> Giver {
+    let run = RunId(uuid::Uuid::from_u128(run));
+    Giver::Above { agent: AgentId::from(agent), run, had }
+}
+
+/// What a call of `push` by `pusher` needs in a run that was given this by those.
+fn unlike(given: &Bounds, givers: &[Giver]) -> Vec<(&'static str, String)> {
+    let policy = policy(org());
+    let ways = called_in(&policy, ("pusher", "lin"), (Some(given), givers), "push");
+    told(&ways)
+}
+
+#[test]
+fn what_was_delegated_and_by_whom_is_said_beside_the_run_that_it_takes() {
+    let said = |lists: &str| {
+        let text = "a new run that is given `push`: `lin` fixed what this one has as it started:";
+        vec![("run", format!("{text} {lists}"))]
+    };
+    for (given, lists) in [
+        (bounds(None, &["push", "note"]), "denied_tools: [push]"),
+        (bounds(None, &["p*"]), "denied_tools: [p*]"),
+        (bounds(Some(&[]), &[]), "allowed_tools: []"),
+        (bounds(Some(&["note", "send_mail"]), &[]), "allowed_tools: [note, send_mail]"),
+        (bounds(Some(&["note"]), &["push"]), "denied_tools: [push]; allowed_tools: [note]"),
+    ] {
+        assert_eq!(unlike(&given, &[starter()]), said(lists), "{given:?}");
+    }
+    // One that cannot be looked at is in the record, and in its sentence.
+    let policy = policy(org());
+    let who = Asker { policy: &policy, agent: "pusher", user: "lin", delegated: None, givers: &[] };
+    let reason = Reason {
+        layer: "delegation".to_owned(),
+        rule: "allowed_tools".to_owned(),
+        outcome: Ruling::Deny,
+        detail: String::new(),
+    };
+    let run = "a new run that is given `push`: what a run was given is fixed when it starts";
+    assert_eq!(told(&of_call(&who, "push", &json!({}), &[reason])), owned([("run", run)]));
+}
+
+#[test]
+fn a_run_beneath_is_given_only_what_those_above_it_have_to_give() {
+    let none = bounds(Some(&["note"]), &[]);
+    let own = "a new run that is given `push`: `pusher` fixed what this one has as it started: \
+               allowed_tools: [note]";
+    // The agent above had it, and kept it back.
+    assert_eq!(unlike(&none, &[above("pusher", 7, None), starter()]), owned([("run", own)]));
+    let had = bounds(None, &["push"]);
+    let before = "before it, one in place of `run_00000000000000000000000000000007` that is given \
+                  `push`: `lin` fixed what that has as it started: denied_tools: [push]";
+    let own = own.replace("`push`:", "`push`, all else put right:");
+    assert_eq!(
+        unlike(&none, &[above("pusher", 7, Some(had.clone())), starter()]),
+        owned([("run", &*own), ("run", before)])
+    );
+    // Its role has nothing of the kind to hand on.
+    let own = own.replace("`pusher` fixed", "`manager` fixed");
+    assert_eq!(
+        unlike(&none, &[above("manager", 7, None), starter()]),
+        owned([("run", &*own), ("organisation", "add `push` to manager.tools (roles.yaml:5)"),])
+    );
+}
+
+#[test]
+fn a_run_that_is_given_what_is_said_makes_the_call() {
+    let tools = ["send_mail", "escalate", "push", "note"];
+    let agents = ["ceo", "manager", "pusher", "worker", "clerk"];
+    let policy = policy(org());
+    for given in [bounds(Some(&["note"]), &["push"]), bounds(None, &["*"]), bounds(Some(&[]), &[])]
+    {
+        for (agent, tool) in agents.iter().flat_map(|a| tools.map(|t| (*a, t))) {
+            for user in ["lin", "mei"] {
+                let who = (agent, user);
+                let ways = called_in(&policy, who, (Some(&given), &[starter()]), tool);
+                let Some(run) = ways.iter().find(|it| it.kind == Kind::Run) else { continue };
+                let promised = !run.text.contains("all else put right");
+                let more = Bounds {
+                    allowed_tools: given.allowed_tools.as_ref().map(|_| vec![tool.to_owned()]),
+                    denied_tools: Vec::new(),
+                };
+                let more = policy.delegation(&policy.given(&more));
+                let passes = policy.offers(agent, user, Some(&more), tool);
+                assert_eq!(promised, passes, "{agent} {user} {tool} {given:?} {ways:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn what_has_to_be_asked_needs_a_person_and_what_is_allowed_needs_nothing() {
     let policy = policy(org());
-    let who = Asker { policy: &policy, agent: "worker", user: "lin", delegated: None };
+    let who = Asker { policy: &policy, agent: "worker", user: "lin", delegated: None, givers: &[] };
     let reason = |layer: &str, rule: &str, outcome| Reason {
         layer: layer.to_owned(),
         rule: rule.to_owned(),
@@ -184,7 +292,7 @@ fn rejected(org: &Org, from: &str, to: &str, kind: &str) -> Option<Step> {
 #[test]
 fn a_mail_past_the_chain_goes_to_somebody_else_or_up() {
     let policy = policy(org());
-    let who = Asker { policy: &policy, agent: "worker", user: "lin", delegated: None };
+    let who = Asker { policy: &policy, agent: "worker", user: "lin", delegated: None, givers: &[] };
     assert_eq!(rejected(policy.org(), "worker", "ceo", "info"), Some(Step::Contact));
     assert_eq!(
         told(&of_mail(&who, "ceo", "info", Step::Contact)),
@@ -218,7 +326,13 @@ fn what_is_said_to_be_open_is_delivered_and_what_is_named_is_all_that_is_needed(
         for to in names.into_iter().filter(|it| *it != from) {
             for kind in ["info", "escalation", "order"] {
                 let Some(step) = rejected(&org, from, to, kind) else { continue };
-                let who = Asker { policy: &policy, agent: from, user: "lin", delegated: None };
+                let who = Asker {
+                    policy: &policy,
+                    agent: from,
+                    user: "lin",
+                    delegated: None,
+                    givers: &[],
+                };
                 let ways = of_mail(&who, to, kind, step);
                 // Each change that is named is made.
                 let mut roles: Vec<Role> = org.roles().cloned().collect();

@@ -240,6 +240,7 @@ async fn cell(
         agent: &asked.agent,
         user: visitor.name(),
         delegated: None,
+        givers: &[],
     };
     let ways = ways::of_call(&who, &asked.tool, &call.arguments, &judgment.reasons);
     let silent = layers.into_iter().filter(|it| it.rule.is_empty());
@@ -275,7 +276,7 @@ fn blocked(authority: &Authority, user: &str, from: &str, to: &str) -> Vec<Way> 
     let Some((step, kind)) = org.mail.keys().filter_map(rejected).max_by_key(|it| it.0) else {
         return Vec::new();
     };
-    let who = Asker { policy: authority.policy(), agent: from, user, delegated: None };
+    let who = Asker { policy: authority.policy(), agent: from, user, delegated: None, givers: &[] };
     ways::of_mail(&who, to, &kind, step)
 }
 

@@ -194,6 +194,26 @@ const SENTENCES: &[Pattern] = &[
         "另起一次获得 `{1}` 委托的运行：委托在运行开始时即已固定",
     ),
     (
+        "a new run that is given `{}`: what this one has is fixed:",
+        "另起一次获得 `{1}` 委托的运行：本次运行的委托已固定：",
+    ),
+    (
+        "a new run that is given `{}`, all else put right: what this one has is fixed:",
+        "其余障碍消除后，另起一次获得 `{1}` 委托的运行：本次运行的委托已固定：",
+    ),
+    (
+        "a new run that is given `{}`: `{}` fixed what this one has as it started:",
+        "另起一次获得 `{1}` 委托的运行：本次运行的委托由 `{2}` 在其开始时固定：",
+    ),
+    (
+        "a new run that is given `{}`, all else put right: `{}` fixed what this one has as it started:",
+        "其余障碍消除后，另起一次获得 `{1}` 委托的运行：本次运行的委托由 `{2}` 在其开始时固定：",
+    ),
+    (
+        "before it, one in place of `{}` that is given `{}`: `{}` fixed what that has as it started:",
+        "在此之前，先另起一次获得 `{2}` 委托的运行来代替 `{1}`：后者的委托由 `{3}` 在其开始时固定：",
+    ),
+    (
         "a contract whose workspace or branch covers it, given to `{}`",
         "给 `{1}` 一份工作区或分支涵盖它的合同",
     ),
@@ -433,6 +453,7 @@ tools: {note: allow, burn: require_approval, pay: require_human, wire: deny}
         include_str!("../../../domain/src/policy/limits.rs"),
         include_str!("../../../domain/src/policy/looked.rs"),
         include_str!("../../../domain/src/ways.rs"),
+        include_str!("../../../domain/src/ways/given.rs"),
         include_str!("../../../domain/src/ways/mail.rs"),
         include_str!("../../../domain/src/mail.rs"),
         include_str!("../../../domain/src/contract/terms.rs"),
@@ -440,6 +461,7 @@ tools: {note: allow, burn: require_approval, pay: require_human, wire: deny}
     /// Names of rules, and what is a part of sentences that are tried whole elsewhere.
     const NO_SENTENCES: &[&str] = &[
         "{rule} ({place})",
+        "{list}: [{}]",
         " ({it})",
         "of the run's delegation",
         "of user `{user}`",
@@ -484,7 +506,7 @@ tools: {note: allow, burn: require_approval, pay: require_human, wire: deny}
             }
         }
         assert!(count > 60, "{count}");
-        for part in &NO_SENTENCES[8..] {
+        for part in &NO_SENTENCES[9..] {
             let whole = format!("`workspace_scope`: `x` {}", part.replace("{}", "worker"));
             assert!(is_chinese(&sentence(&whole, &ZH)), "{whole}");
         }

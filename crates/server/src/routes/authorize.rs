@@ -11,7 +11,7 @@ use chancery_domain::audit::{Entry, kind};
 use chancery_domain::event::{Actor, Call, Created, Event};
 use chancery_domain::id::{AgentId, CallId, RunId, UserId};
 use chancery_domain::policy::{Delegation, Reason, Ruling};
-use chancery_domain::ways::{self, Asker, Way};
+use chancery_domain::ways::{self, Asker, Giver, Way};
 use chancery_runtime::authority::{Authority, Case, Given, Judgment};
 use chancery_runtime::clock;
 use chancery_runtime::context::Context;
@@ -27,6 +27,10 @@ use crate::error::{ApiError, Result};
 use crate::extract::{Body, bad_request, check_depth, check_name};
 use crate::router::App;
 use crate::view;
+
+/// Runs above one another, and mail that answers mail, are looked through so far and no further:
+/// goals are handed on less deep, and mail goes on for ever.
+const GIVERS_MAX: usize = 16;
 
 /// What would be ruled on a call, with every layer's word.
 #[utoipa::path(post, path = "/api/authorize", request_body = Authorize,
@@ -113,6 +117,8 @@ pub struct Ruled {
     pub layers: Vec<Reason>,
     pub authority: Arc<Authority>,
     delegated: Option<Delegation>,
+    /// Who gave the run that, where it stands against the call.
+    givers: Vec<Giver>,
 }
 
 impl Ruled {
@@ -123,6 +129,7 @@ impl Ruled {
             agent: asked.agent.as_str(),
             user: asked.user.as_str(),
             delegated: self.delegated.as_ref(),
+            givers: &self.givers,
         };
         ways::of_call(&who, &asked.tool, asked.arguments.as_ref().unwrap_or(&Value::Null), reasons)
     }
@@ -154,7 +161,46 @@ pub async fn rule(app: &App, asked: &Asked) -> Result<Ruled> {
         record: record.as_ref(),
         limits: &limits,
     });
-    Ok(Ruled { judgment, layers, authority, delegated })
+    let refuses = delegated.as_ref().is_some_and(|it| !it.bounds().permits(&call.tool));
+    let givers = match run.filter(|_| refuses) {
+        Some((_, said)) => givers(app, &said.created).await?,
+        None => Vec::new(),
+    };
+    Ok(Ruled { judgment, layers, authority, delegated, givers })
+}
+
+/// Who gave a run what it has, the nearest first, up to whoever started the first of them.
+async fn givers(app: &App, created: &Created) -> Result<Vec<Giver>> {
+    let (mut created, mut found) = (created.clone(), Vec::new());
+    for _ in 0..GIVERS_MAX {
+        let by = std::mem::replace(&mut created.by, Actor::System);
+        if let (Some(run), Actor::Agent(agent)) = (created.parent, &by) {
+            created = beginning(app, run).await?;
+            found.push(Giver::Above { agent: agent.clone(), run, had: created.delegated.clone() });
+            continue;
+        }
+        // What goes on from another run, or answers its mail, has what that one was given.
+        let mail = match created.mails.first() {
+            Some(id) => app.store.mail(id).await?.and_then(|it| it.run),
+            None => None,
+        };
+        match created.forked.as_ref().map(|it| it.run).or(mail) {
+            Some(run) => created = beginning(app, run).await?,
+            None => {
+                found.push(Giver::Starter(view::actor(&by)));
+                break;
+            }
+        }
+    }
+    Ok(found)
+}
+
+async fn beginning(app: &App, run: RunId) -> Result<Created> {
+    let first = app.store.events(run, 0, 1).await?.into_iter().next();
+    match first.map(|it| it.event) {
+        Some(Event::Created(created)) => Ok(created),
+        _ => Err(ApiError::Internal(format!("{run} has no beginning"))),
+    }
 }
 
 /// What budgets and rates say of one more call. Looking takes no turn.

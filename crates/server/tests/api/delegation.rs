@@ -14,6 +14,7 @@ on_both! {
     what_is_granted_stays_within_the_delegation;
     a_pattern_is_kept_as_the_names_of_the_day_and_a_later_tool_is_not_given;
     a_delegation_that_cannot_be_meant_is_refused;
+    a_refusal_by_the_delegation_says_what_it_was_and_what_a_new_run_takes;
 }
 
 async fn given(caller: &Caller, agent: &str, delegated: Value, batch: Value) -> Value {
@@ -177,5 +178,49 @@ async fn a_delegation_that_cannot_be_meant_is_refused(on: On) {
         lin.post("/api/runs", &body).await.problem(400, "bad_request");
     }
     assert_eq!(lin.get("/api/runs").await.json()["items"], json!([]));
+    house.close().await;
+}
+
+/// What would let the refused call of a run through, by kind.
+async fn ways(caller: &Caller, run: &str) -> Vec<(String, String)> {
+    let denied = caller.get(&format!("/api/audit?ruling=deny&run={run}")).await.json();
+    let id = denied["items"][0]["id"].as_str().unwrap_or_else(|| panic!("{denied}")).to_owned();
+    let entry = caller.get(&format!("/api/audit/{id}")).await.json();
+    let word = |it: &Value, name: &str| it[name].as_str().unwrap().to_owned();
+    let text = |it: &Value| format!("{} {}", word(it, "text"), word(it, "rule"));
+    let ways = entry["ways"].as_array().unwrap_or_else(|| panic!("{entry}"));
+    ways.iter().map(|it| (word(it, "kind"), text(it).trim_end().to_owned())).collect()
+}
+
+async fn a_refusal_by_the_delegation_says_what_it_was_and_what_a_new_run_takes(on: On) {
+    let house = House::open(on).await;
+    let lin = house.lin().await;
+    let only = json!({"allowed_tools": ["escalate_to_group", "note"]});
+    let run = given(&lin, "pa", only.clone(), json!([[["pay", {"to": "a"}]]])).await;
+    let run = run["id"].as_str().unwrap();
+    lin.until(run, "completed").await;
+    let own = "a new run that is given `pay`: `lin` fixed what this one has as it started: \
+               allowed_tools: [escalate_to_group, note]";
+    // That is asked about, in whichever run.
+    let needs = [("run", own), ("person", "someone approves it")];
+    assert_eq!(ways(&lin, run).await, needs.map(|(kind, text)| (kind.to_owned(), text.to_owned())));
+    // The same is said to whoever asks before.
+    let question = json!({"agent": "pa", "tool": "pay", "run": run});
+    let asked = lin.post("/api/authorize", &question).await.json();
+    assert_eq!(asked["ways"][0]["rule"], "allowed_tools: [escalate_to_group, note]", "{asked}");
+
+    // A run beneath has it from an agent, which had no more to give.
+    let goal = json!({"payer": {"calls": [[["pay", {"to": "a"}]]]}}).to_string();
+    let handed = json!([[["escalate_to_group", {"group_id": "grp_pay", "goal": goal}]]]);
+    let run = given(&lin, "pa", only, handed).await;
+    let run = run["id"].as_str().unwrap();
+    lin.until(run, "completed").await;
+    let page = lin.get(&format!("/api/runs?parent={run}")).await.json();
+    let child = page["items"][0]["id"].as_str().unwrap();
+    let found = ways(&lin, child).await;
+    let told = |part: &str| found.iter().any(|(kind, it)| kind == "run" && it.contains(part));
+    assert!(told("`pa` fixed what this one has as it started: allowed_tools: ["), "{found:?}");
+    let above = format!("before it, one in place of `{run}` that is given `pay`: `lin` fixed");
+    assert!(told(&above), "{found:?}");
     house.close().await;
 }
