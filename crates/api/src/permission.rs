@@ -21,12 +21,15 @@ pub struct Reason {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Way {
     /// `now`: one of these is enough. `later`, `run`, `agent` and `person`: time, another run,
-    /// another agent or somebody's approval is needed. `organisation`: an operator changes it, and
+    /// another agent or somebody's approval is needed. `organisation`: it has to be changed, and
     /// all of these are needed together.
     pub kind: String,
     pub text: String,
     /// Follows the text: which list or rule, and where it is written. Empty: the text says it all.
     pub rule: String,
+    /// Who may change the organisation so; one of them is enough. Absent for other kinds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub who: Vec<String>,
 }
 
 /// What became of one layer, or of one step of a mail's way.

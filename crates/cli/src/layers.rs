@@ -90,12 +90,19 @@ pub fn ways(ways: &[Way], open: Option<&str>) -> String {
             ("organisation", _) => "org change",
             (kind, _) => kind,
         };
+        let who = match way.who.is_empty() {
+            true => String::new(),
+            false => format!(" (by {})", way.who.join(", or by ")),
+        };
         let more = match (&*way.kind, open) {
             ("person", Some(id)) => format!(": chancery approval show {id}"),
             _ if way.rule.is_empty() => String::new(),
             _ => format!(" {}", way.rule),
         };
-        text.push_str(&format!("  {takes:<11} {}\n", one_line(&format!("{}{more}", way.text))));
+        text.push_str(&format!(
+            "  {takes:<11} {}\n",
+            one_line(&format!("{}{more}{who}", way.text))
+        ));
     }
     text
 }
@@ -113,14 +120,14 @@ mod tests {
     fn what_is_asked_is_let_through_by_an_answer() {
         let way = |kind: &str, text: &str, rule: &str| {
             let [kind, text, rule] = [kind, text, rule].map(str::to_owned);
-            Way { kind, text, rule }
+            Way { kind, text, rule, who: Vec::new() }
         };
-        let all = [
-            way("person", "someone approves it", ""),
-            way("organisation", "add `pay` to", "qa.tools (roles.yaml:9)"),
-        ];
+        let who = ["an operator", "agent `hr`, with a contract of `ceo`"].map(str::to_owned);
+        let change = way("organisation", "add `pay` to", "qa.tools (roles.yaml:9)");
+        let all = [way("person", "someone approves it", ""), Way { who: who.to_vec(), ..change }];
         let told = "What would let it through\n  person      someone approves it\n  \
-                    org change  add `pay` to qa.tools (roles.yaml:9)\n";
+                    org change  add `pay` to qa.tools (roles.yaml:9) (by an operator, or by agent \
+                    `hr`, with a contract of `ceo`)\n";
         assert_eq!(ways(&all, None), told);
         let open = "What would let it through\n  \
                     now         someone approves it: chancery approval show perm_1\n";

@@ -18,6 +18,17 @@ pub enum Amendment {
     Report { role: RoleId, to: Vec<RoleId> },
 }
 
+impl Amendment {
+    /// The tool that an agent makes it with.
+    pub fn tool(&self) -> &'static str {
+        match self {
+            Amendment::Hire { .. } => "create_agent_jd",
+            Amendment::Deactivate { .. } => "deactivate_agent",
+            Amendment::Move { .. } | Amendment::Report { .. } => "update_org_chart",
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error(

@@ -5,6 +5,7 @@
 //! For people. What an agent is told of a refusal is less, and is never made here: whoever maps
 //! the organisation by being refused is not to be handed the map.
 
+mod change;
 mod given;
 mod mail;
 
@@ -34,7 +35,7 @@ pub enum Kind {
     Agent,
     /// A person has to approve it.
     Person,
-    /// An operator has to change the organisation. All of these are needed together.
+    /// The organisation has to be changed. All of these are needed together.
     Organisation,
 }
 
@@ -45,6 +46,8 @@ pub struct Way {
     pub text: String,
     /// Follows the text; empty where the text says it all.
     pub rule: String,
+    /// Who may change the organisation so: one of them is enough. Empty for every other kind.
+    pub who: Vec<String>,
 }
 
 /// Who was refused something, under which rules.
@@ -73,11 +76,19 @@ impl Kind {
 
 impl Way {
     pub(crate) fn new(kind: Kind, text: impl Into<String>) -> Way {
-        Way { kind, text: text.into(), rule: String::new() }
+        let changes = kind == Kind::Organisation;
+        let who = changes.then(|| change::OPERATOR.to_owned()).into_iter().collect();
+        Way { kind, text: text.into(), rule: String::new(), who }
     }
 
     pub(crate) fn by(self, rule: impl Into<String>) -> Way {
         Way { rule: rule.into(), ..self }
+    }
+
+    /// Beside an operator, these may make the change.
+    fn or(mut self, others: Vec<String>) -> Way {
+        self.who.extend(others);
+        self
     }
 
     /// That nothing stands in the way any longer.
@@ -136,7 +147,7 @@ fn against(
     let layer = Layer::ALL.into_iter().find(|it| it.as_str() == reason.layer);
     let Some(layer) = layer else { return Vec::new() };
     let found = match layer {
-        Layer::Identity => vec![identity(who.org(), who.agent)],
+        Layer::Identity => vec![identity(who, who.agent)],
         Layer::Tool if rule == "INVALID_ARGUMENTS" => {
             vec![Way::new(Kind::Now, format!("arguments that fit what `{tool}` takes"))]
         }
@@ -157,12 +168,17 @@ fn against(
 }
 
 /// An agent that is not there, or not at work.
-fn identity(org: &Org, agent: &str) -> Way {
-    match org.agent(&AgentId::from(agent)) {
-        None => Way::new(Kind::Organisation, format!("add the agent `{agent}`")).by("roles.yaml"),
+fn identity(who: &Asker<'_>, agent: &str) -> Way {
+    let found = who.org().agent(&AgentId::from(agent));
+    let others = change::hired(who, agent, found.map(|it| &it.role));
+    match found {
+        None => {
+            let way = Way::new(Kind::Organisation, format!("add the agent `{agent}`"));
+            way.by("roles.yaml").or(others)
+        }
         Some(it) => {
             let rule = placed(&format!("agents.{agent}"), it.place.as_ref());
-            Way::new(Kind::Organisation, "make it active again:").by(rule)
+            Way::new(Kind::Organisation, "make it active again:").by(rule).or(others)
         }
     }
 }

@@ -150,8 +150,12 @@ pub fn looked(all: Vec<policy::Looked>) -> Vec<Looked> {
 }
 
 pub fn ways(ways: Vec<ways::Way>) -> Vec<Way> {
-    let way =
-        |it: ways::Way| Way { kind: it.kind.as_str().to_owned(), text: it.text, rule: it.rule };
+    let way = |it: ways::Way| Way {
+        kind: it.kind.as_str().to_owned(),
+        text: it.text,
+        rule: it.rule,
+        who: it.who,
+    };
     ways.into_iter().map(way).collect()
 }
 

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Asker, Kind, Way, add, identity, in_order, names, raise};
+use super::{Asker, Kind, Way, add, change, identity, in_order, names, raise};
 use crate::contract::superiors;
 use crate::id::{AgentId, RoleId};
 use crate::mail::{BOARD, CONTRACT, Draft, Known, Step, check_direction, route};
@@ -22,7 +22,7 @@ pub fn of_mail(who: &Asker<'_>, to: &str, kind: &str, rejected: Step) -> Vec<Way
         Step::Fields => return vec![Way::new(Kind::Now, "the same with its fields put right")],
         Step::Sender | Step::Recipient | Step::Contact | Step::Type | Step::Contract => {}
     }
-    let (org, from) = (who.org(), who.agent);
+    let from = who.agent;
     let mut ways = Vec::new();
     let may_send = from == BOARD || who.may("send_mail");
     if may_send {
@@ -32,7 +32,7 @@ pub fn of_mail(who: &Asker<'_>, to: &str, kind: &str, rejected: Step) -> Vec<Way
     if kind != ESCALATION || above.as_deref() != Some(to) {
         ways.extend(raise(who));
     }
-    let changes = changes(org, from, to, kind);
+    let changes = changes(who, to, kind);
     if rejected == Step::Contract && !changes.iter().any(|it| it.kind == Kind::Agent) {
         ways.push(Way::new(Kind::Now, "the same about a contract that its sender is party to"));
     }
@@ -85,13 +85,14 @@ pub(super) fn above(who: &Asker<'_>) -> Option<String> {
 }
 
 /// Everything in the organisation that stands between the two. All of it has to give way.
-fn changes(org: &Org, from: &str, to: &str, kind: &str) -> Vec<Way> {
+fn changes(who: &Asker<'_>, to: &str, kind: &str) -> Vec<Way> {
+    let (org, from) = (who.org(), who.agent);
     let at_work = |name: &str| name == BOARD || org.active_role_of(&AgentId::from(name)).is_some();
     let mut ways: Vec<Way> =
-        [from, to].into_iter().filter(|it| !at_work(it)).map(|it| identity(org, it)).collect();
+        [from, to].into_iter().filter(|it| !at_work(it)).map(|it| identity(who, it)).collect();
     let (sender, recipient) = (role(org, from), role(org, to));
     if from == BOARD {
-        ways.extend(recipient.and_then(|it| report(it, BOARD)));
+        ways.extend(recipient.and_then(|it| report(who, it, BOARD)));
     }
     if let Some(role) = sender {
         ways.extend(contact(org, role, to, kind));
@@ -121,7 +122,7 @@ fn changes(org: &Org, from: &str, to: &str, kind: &str) -> Vec<Way> {
     if kind == CONTRACT
         && let Some(recipient) = recipient
     {
-        ways.extend(report(recipient, sender.map_or(BOARD, |it| it.id.as_str())));
+        ways.extend(report(who, recipient, sender.map_or(BOARD, |it| it.id.as_str())));
     }
     ways
 }
@@ -153,9 +154,12 @@ fn reports(org: &Org, role: &RoleId, above: &str) -> bool {
     org.role(role).is_some_and(|it| it.reports_to.iter().any(|it| it.as_str() == above))
 }
 
-fn report(role: &Role, above: &str) -> Option<Way> {
-    let (reports, id) = (role.reports_to.iter().any(|it| it.as_str() == above), &role.id);
+fn report(who: &Asker<'_>, role: &Role, above: &str) -> Option<Way> {
+    if role.reports_to.iter().any(|it| it.as_str() == above) {
+        return None;
+    }
+    let id = &role.id;
     let text = format!("let role `{id}` report to `{above}` in");
     let rule = placed(&format!("{id}.reports_to"), role.place.as_ref());
-    (!reports).then(|| Way::new(Kind::Organisation, text).by(rule))
+    Some(Way::new(Kind::Organisation, text).by(rule).or(change::reported(who, role, above)))
 }

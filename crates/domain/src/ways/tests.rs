@@ -63,7 +63,9 @@ fn org() -> Org {
 }
 
 fn policy(org: Org) -> Policy {
-    let facts = ["send_mail", "escalate", "push", "note"].map(|name| ToolFacts {
+    let names = ["send_mail", "escalate", "push", "note"];
+    let of_staff = ["create_contract", "create_agent_jd", "update_org_chart"];
+    let facts = names.into_iter().chain(of_staff).map(|name| ToolFacts {
         name: name.to_owned(),
         risk: Risk::Low,
         capabilities: Vec::new(),
@@ -361,4 +363,79 @@ fn what_is_said_to_be_open_is_delivered_and_what_is_named_is_all_that_is_needed(
             }
         }
     }
+}
+
+/// The same with somebody who looks after it under a contract of the ceo's; these are changed.
+fn staffed(change: impl Fn(&mut Role)) -> Org {
+    let org = org();
+    let mut ceo = role("ceo", 1, "board", &["create_contract"], 1);
+    ceo.contacts = BTreeMap::from([("personnel".to_owned(), contact(&[], false))]);
+    let personnel = role("personnel", 2, "ceo", &["create_agent_jd", "update_org_chart"], 40);
+    let others = org.roles().filter(|it| it.id.as_str() != "ceo").cloned();
+    let mut roles: Vec<Role> = others.chain([ceo, personnel]).collect();
+    roles.iter_mut().for_each(change);
+    let agents = org.agents().map(|(id, it)| {
+        let gone = Agent { active: false, ..it.clone() };
+        (id.clone(), if id.as_str() == "pusher" { gone } else { it.clone() })
+    });
+    let kim = (AgentId::from("kim"), Agent::of("personnel"));
+    let mut staffed = Org::new(roles, agents.chain([kim])).unwrap();
+    staffed.mail = org.mail;
+    staffed.mail.insert("contract".to_owned(), mail_type(None, Direction::Down));
+    staffed
+}
+
+/// Every change that a mail needs, by its first word, and who else than an operator may make it.
+fn makers(org: Org, from: &str, to: &str, kind: &str) -> Vec<(String, Vec<String>)> {
+    let step = rejected(&org, from, to, kind).unwrap();
+    let policy = policy(org);
+    let who = Asker { policy: &policy, agent: from, user: "lin", delegated: None, givers: &[] };
+    let ways = of_mail(&who, to, kind, step).into_iter();
+    let ways = ways.filter(|it| it.kind == Kind::Organisation).map(|it| {
+        assert_eq!(it.who.first().map(String::as_str), Some("an operator"), "{it:?}");
+        let word = it.text.split(' ').next().unwrap().to_owned();
+        (word, it.who[1..].to_vec())
+    });
+    ways.collect()
+}
+
+#[test]
+fn who_may_change_the_organisation_is_what_the_organisation_says() {
+    let kim = || vec!["agent `kim`, with a contract of `ceo`".to_owned()];
+    let made = |word: &str, by: Vec<String>| (word.to_owned(), by);
+    let as_it_is = || staffed(|_| {});
+    // Somebody comes back, or comes: that is staff. Whom a role writes to is not.
+    assert_eq!(makers(as_it_is(), "worker", "pusher", "info"), [made("make", kim())]);
+    assert_eq!(
+        makers(as_it_is(), "worker", "mary", "info"),
+        [made("add", kim()), made("add", vec![])]
+    );
+    assert_eq!(makers(as_it_is(), "worker", "ceo", "info"), [made("add", vec![])]);
+    // A line can be led elsewhere beneath whoever asks for it, and nowhere else.
+    let lines = |to: &str| makers(as_it_is(), "ceo", to, "contract").pop().unwrap();
+    assert_eq!(lines("worker"), made("let", kim()));
+    let own = makers(as_it_is(), "worker", "manager", "contract").pop().unwrap();
+    assert_eq!(own, made("let", vec![]));
+    // Without the tool, or the contract, or a way for it, there is nobody but an operator.
+    let nobody = [made("make", vec![])];
+    let without = |id: &str, change: fn(&mut Role)| {
+        staffed(move |it| {
+            if it.id.as_str() == id {
+                change(it)
+            }
+        })
+    };
+    for org in [
+        without("personnel", |it| it.tools = Some(Vec::new())),
+        without("personnel", |it| it.reports_to = vec![RoleId::from("manager")]),
+        without("ceo", |it| it.tools = Some(Vec::new())),
+        without("ceo", |it| it.contacts.clear()),
+        without("personnel", |it| it.level = 3),
+    ] {
+        assert_eq!(makers(org, "worker", "pusher", "info"), nobody);
+    }
+    // The board gives contracts, too.
+    let org = without("personnel", |it| it.reports_to = vec![RoleId::from("board")]);
+    let board = vec!["agent `kim`, with a contract of `board`".to_owned()];
+    assert_eq!(makers(org, "worker", "pusher", "info"), [made("make", board)]);
 }

@@ -256,6 +256,8 @@ const SENTENCES: &[Pattern] = &[
         "由上级给 `{1}` 一份允许跨部门的合同",
     ),
     ("let role `{}` report to `{}` in", "让角色 `{1}` 向 `{2}` 汇报："),
+    ("an operator", "管理员"),
+    ("agent `{}`, with a contract of {}", "智能体 `{1}`（凭 {2} 给它的合同）"),
     // What an agent is told of a call that nobody let through.
     ("User denied the request.", "人员拒绝了该请求。"),
     (
@@ -453,6 +455,7 @@ tools: {note: allow, burn: require_approval, pay: require_human, wire: deny}
         include_str!("../../../domain/src/policy/limits.rs"),
         include_str!("../../../domain/src/policy/looked.rs"),
         include_str!("../../../domain/src/ways.rs"),
+        include_str!("../../../domain/src/ways/change.rs"),
         include_str!("../../../domain/src/ways/given.rs"),
         include_str!("../../../domain/src/ways/mail.rs"),
         include_str!("../../../domain/src/mail.rs"),

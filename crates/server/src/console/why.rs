@@ -11,7 +11,7 @@ use chancery_domain::policy::Ruling;
 use super::html::{line, shown};
 use super::page::escaped;
 use super::ruling::sentence;
-use super::words::Words;
+use super::words::{Words, fill};
 use crate::organisation::files::NAMES;
 
 /// One layer's line.
@@ -37,6 +37,8 @@ pub struct Through {
 pub struct Told {
     pub text: String,
     pub rule: String,
+    /// Who may change the organisation so; empty: it is no such change.
+    pub who: String,
     /// Where an operator would write it; empty: nowhere, or it is not theirs to write.
     pub href: String,
 }
@@ -69,6 +71,7 @@ pub fn through(ways: &[Way], w: &'static Words, operator: bool) -> Vec<Through> 
         let told = Told {
             text: shown(&sentence(&way.text, w)),
             rule: line(&way.rule),
+            who: may(&way.who, w),
             href: if operator { written(way) } else { String::new() },
         };
         match all.last_mut().filter(|it| it.kind == way.kind) {
@@ -80,6 +83,14 @@ pub fn through(ways: &[Way], w: &'static Words, operator: bool) -> Vec<Through> 
         }
     }
     all
+}
+
+fn may(who: &[String], w: &'static Words) -> String {
+    let names: Vec<String> = who.iter().map(|it| shown(&sentence(it, w))).collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => fill(w.way_who, &[("who", &names.join(w.way_or))]),
+    }
 }
 
 /// The draft of the file that a rule stands in. What is built in is overridden by the file of the
@@ -152,7 +163,7 @@ mod tests {
     fn a_change_is_written_where_its_rule_stands() {
         let href = |kind: &str, rule: &str| {
             let [kind, rule] = [kind, rule].map(str::to_owned);
-            written(&Way { kind, text: String::new(), rule })
+            written(&Way { kind, text: String::new(), rule, who: Vec::new() })
         };
         let of = "organisation";
         assert_eq!(href(of, "qa.tools (builtin/roles.yaml:9)"), "/org/draft?file=roles.yaml");

@@ -451,7 +451,9 @@ words! {
     way_run: "Needs another run", "需要另起运行";
     way_agent: "Needs another agent", "需要其他智能体";
     way_person: "Needs a person", "需要有人批准";
-    way_organisation: "Needs a change of the organisation, by an operator, all of it", "需要管理员修改组织（以下各项缺一不可）";
+    way_organisation: "Needs a change of the organisation, all of it", "需要修改组织（以下各项缺一不可）";
+    way_who: "may be changed by {who}", "可由{who}修改";
+    way_or: ", or by ", "，或";
     way_draft: "draft it", "起草";
     why_through: "Why, and what would let it through", "原因，以及怎样才能通过";
     detail: "Detail", "详情";

@@ -12,6 +12,7 @@ on_both! {
     a_refusal_shows_every_layer_as_it_was_and_what_the_rules_say_now;
     what_is_asked_needs_a_person_until_somebody_has_answered;
     an_agent_that_asks_is_not_told_whom_it_could_turn_to;
+    who_may_change_it_is_what_the_organisation_in_force_says;
 }
 
 /// Each layer with what it said, and the one that decided.
@@ -111,6 +112,44 @@ async fn an_agent_that_asks_is_not_told_whom_it_could_turn_to(on: On) {
     let text = told["ways"].to_string();
     assert!(text.contains("backend_worker.tools (builtin/roles.yaml:"), "{told}");
     assert!(text.contains("raise it with `escalate`: it goes to `it_manager`"), "{told}");
+    house.close().await;
+}
+
+async fn who_may_change_it_is_what_the_organisation_in_force_says(on: On) {
+    let house = House::open(on).await;
+    let operator = house.server.operator();
+    // Each change, and who may make it.
+    let who = async |agent: &str, tool: &str| -> Vec<(String, Vec<String>)> {
+        let asked = operator.post("/api/authorize", &json!({"agent": agent, "tool": tool})).await;
+        let ways = asked.json()["ways"].as_array().unwrap().clone();
+        let changes = ways.into_iter().filter(|it| it["kind"] == "organisation");
+        let of = |it: Value| {
+            let names = serde_json::from_value(it["who"].clone()).unwrap();
+            (it["text"].as_str().unwrap().to_owned(), names)
+        };
+        changes.map(of).collect()
+    };
+    let one = |text: &str, who: &[&str]| {
+        vec![(text.to_owned(), who.iter().map(|it| (*it).to_owned()).collect())]
+    };
+    let personnel = "agent `hr_manager`, with a contract of `ceo`";
+    let back = "make it active again:";
+    assert_eq!(who("gone", "note").await, one(back, &["an operator", personnel]));
+    let tools = "add `docker_deploy` to";
+    assert_eq!(who("backend_worker", "docker_deploy").await, one(tools, &["an operator"]));
+    let mut browser = Browser::of(&house.server, "lin").await;
+    let cookie = browser.cookie.clone();
+    for (language, words) in [
+        ("en", format!("may be changed by an operator, or by {personnel}")),
+        ("zh", "可由管理员，或智能体 `hr_manager`（凭 `ceo` 给它的合同）修改".to_owned()),
+    ] {
+        browser.cookie = format!("{cookie}; chancery_language={language}");
+        let page = browser.get("/org?agent=gone&tool=note").await.text;
+        assert!(page.contains(&words), "{language}: {page}");
+    }
+    // Where nobody can be given the contract, it is an operator's alone.
+    house.change("  ceo: {role: ceo, active: false}\n", "").await;
+    assert_eq!(who("gone", "note").await, one(back, &["an operator"]));
     house.close().await;
 }
 
