@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use crate::audit::RuledNow;
+use crate::permission::{Looked, Way};
+
 /// A file that a mail points to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -92,6 +95,25 @@ pub struct MailRejection {
     pub attempted_at: Timestamp,
     #[schema(required = true)]
     pub run_id: Option<String>,
+    /// The audit's entry of it, which `chancery why` is asked for: for people, and `null` where the
+    /// audit has none.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub audit_id: Option<String>,
+}
+
+/// One of them, with why.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RejectionStory {
+    #[serde(flatten)]
+    pub rejection: MailRejection,
+    /// Every step as it was then.
+    pub layers: Vec<Looked>,
+    /// What the rules in force say of the same mail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub now: Option<RuledNow>,
+    /// What would let it through now.
+    pub ways: Vec<Way>,
 }
 
 /// Whether a mail would be delivered, as things are now.

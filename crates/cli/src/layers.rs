@@ -1,5 +1,6 @@
 //! A ruling as people read it: every layer's word, and what would let the call through.
 
+use chancery_api::audit::RuledNow;
 use chancery_api::permission::{Looked, Reason, Way};
 
 use crate::output::one_line;
@@ -75,6 +76,16 @@ pub fn looked(all: &[Looked], terminal: Terminal) -> String {
         })
         .collect();
     table(&reasons, terminal)
+}
+
+/// What the rules in force say of the same, in full where it is not what was said then.
+pub fn now(now: Option<&RuledNow>, then: Option<&str>, terminal: Terminal) -> String {
+    let Some(now) = now else { return String::new() };
+    let mut text = format!("By the rules in force (v{}): {}\n", now.version, now.ruling);
+    if then != Some(&now.ruling) {
+        text.push_str(&looked(&now.layers, terminal));
+    }
+    text
 }
 
 /// The explanation's last part; `open` is a question that is asked and not answered.

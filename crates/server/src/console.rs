@@ -90,6 +90,7 @@ pub fn router(here: &str) -> Router<App> {
         .route("/runs/{id}/act", post(runs::act))
         .route("/runs/{id}/fork", post(forks::make))
         .route("/mail", get(mail::list).post(mail::send))
+        .route("/mail/rejections/{id}", get(mail::rejection))
         .route("/mail/{id}", get(mail::show))
         .route("/contracts", get(mail::all_contracts))
         .route("/contracts/{id}", get(mail::show_contract))

@@ -114,6 +114,7 @@ surface! {
     memories::show, memories::forget;
     mail::send;
     mail::rejections;
+    mail::rejection;
     mail::check;
     mail::show;
     mail::inbox;

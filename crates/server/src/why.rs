@@ -3,11 +3,11 @@
 //! runs nothing, and records nothing.
 
 use chancery_domain::audit::{Entry, kind};
-use chancery_domain::id::{ContractId, UserId};
+use chancery_domain::id::{ContractId, RunId, UserId};
 use chancery_domain::mail::{BOARD, Draft, Step, steps_looked_at};
 use chancery_domain::policy::{Layer, Looked, Manner, Reason, Ruling, Said, looked_at};
 use chancery_domain::ways::{self, Asker, Way};
-use chancery_store::mail::Behalf;
+use chancery_store::mail::{Behalf, RejectionRow};
 
 use crate::access::Caller;
 use crate::error::{ApiError, Result};
@@ -33,12 +33,42 @@ pub struct Now {
 
 pub async fn of(app: &App, caller: &Caller, entry: &Entry) -> Result<Why> {
     match &*entry.kind {
-        kind::MAIL_REJECTED => of_mail(app, caller, entry).await,
+        kind::MAIL_REJECTED => {
+            let Some(reason) = entry.reasons.first() else { return Ok(Why::default()) };
+            let text = |name: &str| entry.detail[name].as_str().unwrap_or_default();
+            let mail = Rejected {
+                from: entry.agent.as_ref().map_or(BOARD, |it| it.as_str()),
+                to: text("to"),
+                kind: text("type"),
+                step: &reason.rule,
+                reason: &reason.detail,
+                user: entry.user.as_ref().map_or("", |it| it.as_str()),
+                run: entry.run,
+                about: entry.detail["contract_ref"].as_str(),
+            };
+            of_mail(app, caller, mail).await
+        }
         // What became of a call that was lost is no question of the rules.
         kind::PERMISSION_REQUESTED if entry.detail["kind"] == "recover" => Ok(Why::default()),
         kind::RULING | kind::PERMISSION_REQUESTED => of_call(app, caller, entry).await,
         _ => Ok(Why::default()),
     }
+}
+
+/// Of a mail's rejection, whether the audit has an entry of it or not.
+pub async fn of_rejection(app: &App, caller: &Caller, it: &RejectionRow) -> Result<Why> {
+    let mail = Rejected {
+        from: &it.from,
+        to: &it.to,
+        kind: &it.kind,
+        step: &it.step,
+        reason: &it.reason,
+        user: it.user.as_str(),
+        run: it.run,
+        // The audit alone knows.
+        about: None,
+    };
+    of_mail(app, caller, mail).await
 }
 
 async fn of_call(app: &App, caller: &Caller, entry: &Entry) -> Result<Why> {
@@ -52,7 +82,7 @@ async fn of_call(app: &App, caller: &Caller, entry: &Entry) -> Result<Why> {
     let named = !entry.reasons.is_empty();
     let layers = if named { looked_at(&entry.reasons, manner) } else { Vec::new() };
     let user = entry.user.clone().unwrap_or_else(|| UserId::from(""));
-    let (run, seen) = match run(app, caller, entry).await? {
+    let (run, seen) = match run(app, caller, entry.run).await? {
         Some(said) => (Some(said), true),
         None => (None, entry.run.is_none()),
     };
@@ -93,9 +123,9 @@ async fn of_call(app: &App, caller: &Caller, entry: &Entry) -> Result<Why> {
 async fn run(
     app: &App,
     caller: &Caller,
-    entry: &Entry,
-) -> Result<Option<(chancery_domain::id::RunId, authorize::Said)>> {
-    let Some(run) = entry.run else { return Ok(None) };
+    run: Option<RunId>,
+) -> Result<Option<(RunId, authorize::Said)>> {
+    let Some(run) = run else { return Ok(None) };
     match caller.run(app, &run.to_string()).await {
         Ok(_) => Ok(Some((run, authorize::Said::of(app, run).await?))),
         Err(ApiError::NotFound { .. } | ApiError::Forbidden(_)) => Ok(None),
@@ -110,18 +140,29 @@ async fn was_granted(app: &App, entry: &Entry) -> Result<bool> {
     Ok(row.is_some_and(|it| it.status == "granted"))
 }
 
-async fn of_mail(app: &App, caller: &Caller, entry: &Entry) -> Result<Why> {
-    let reason = entry.reasons.first();
-    let step = reason.and_then(|it| Step::ALL.into_iter().find(|at| at.as_str() == it.rule));
-    let Some((reason, step)) = reason.zip(step) else { return Ok(Why::default()) };
-    let layers = steps_looked_at(Some((step, &reason.detail)));
-    let text = |name: &str| entry.detail[name].as_str().unwrap_or_default();
-    let (to, kind) = (text("to"), text("type"));
-    let from = entry.agent.as_ref().map_or(BOARD, |it| it.as_str());
+/// A mail that was not delivered, as far as it is kept.
+#[derive(Debug, Clone, Copy)]
+struct Rejected<'r> {
+    from: &'r str,
+    to: &'r str,
+    kind: &'r str,
+    step: &'r str,
+    reason: &'r str,
+    user: &'r str,
+    run: Option<RunId>,
+    /// The contract that it was about.
+    about: Option<&'r str>,
+}
+
+async fn of_mail(app: &App, caller: &Caller, mail: Rejected<'_>) -> Result<Why> {
+    let Rejected { from, to, kind, .. } = mail;
+    let step = Step::ALL.into_iter().find(|at| at.as_str() == mail.step);
+    let Some(step) = step else { return Ok(Why::default()) };
+    let layers = steps_looked_at(Some((step, mail.reason)));
     let authority = app.authority.get();
-    let run = run(app, caller, entry).await?;
-    let user = entry.user.clone().unwrap_or_else(|| UserId::from(""));
-    let contract_ref = entry.detail["contract_ref"].as_str().map(ContractId::from);
+    let run = run(app, caller, mail.run).await?;
+    let user = UserId::from(mail.user);
+    let contract_ref = mail.about.map(ContractId::from);
     let draft = Draft { contract_ref, ..Draft::bare(to, kind) };
     let contract = run.as_ref().and_then(|it| it.1.created.contract.clone());
     let behalf = Behalf { user: user.clone(), project: None, delegated: None, run: None, contract };

@@ -52,6 +52,7 @@ on_both! {
         whoever_listens_hears_of_a_change;
     mail:
         the_same_call_at_once_is_one_mail
+        a_rejection_is_told_with_the_entry_that_the_audit_has_of_it
         mail_is_delivered_in_the_order_that_it_was_sent
         what_was_tried_is_counted_under_the_contracts_of_its_time
         mail_is_handed_to_one_run_though_two_servers_look

@@ -3,7 +3,8 @@
 use super::{Client, ClientError, segment};
 use crate::Page;
 use crate::mail::{
-    CanMail, Contract, ContractStory, Mail, MailRejection, NewContract, NewMail, Transition,
+    CanMail, Contract, ContractStory, Mail, MailRejection, NewContract, NewMail, RejectionStory,
+    Transition,
 };
 
 impl Client {
@@ -30,6 +31,10 @@ impl Client {
         query: &[(&str, String)],
     ) -> Result<Page<MailRejection>, ClientError> {
         self.list("/api/mail/rejections", query).await
+    }
+
+    pub async fn mail_rejection(&self, id: &str) -> Result<RejectionStory, ClientError> {
+        self.get(&format!("/api/mail/rejections/{}", segment(id))).await
     }
 
     pub async fn can_mail(&self, query: &[(&str, String)]) -> Result<CanMail, ClientError> {

@@ -106,8 +106,8 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
             if global.json {
                 output::json(&page)?;
             } else {
-                let head = ["WHEN", "FROM", "TO", "TYPE", "STEP", "REASON"];
-                output::table(&head, page.items.iter().map(rejection).collect())?;
+                let head = ["WHEN", "FROM", "TO", "TYPE", "STEP", "REASON", "WHY"];
+                output::table_of_ids(&head, page.items.iter().map(rejection).collect(), 6)?;
             }
         }
     }
@@ -134,6 +134,8 @@ fn rejection(it: &MailRejection) -> Vec<String> {
         one_line(&it.mail_type),
         it.step.clone(),
         one_line(&short(&it.reason, SHOWN)),
+        // What `chancery why` is asked for.
+        it.audit_id.clone().unwrap_or_else(|| it.id.clone()),
     ]
 }
 

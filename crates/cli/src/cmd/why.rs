@@ -2,6 +2,7 @@
 
 mod audited;
 mod refusals;
+mod rejected;
 
 use chancery_api::client::{Client, ClientError};
 use chancery_api::permission::{Authorize, Authorized, Permission};
@@ -18,7 +19,8 @@ use crate::terminal::Terminal;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// A decision (`aud_…`), a request (`perm_…`), or a run: what was refused in it
+    /// A decision (`aud_…`), a request (`perm_…`), a run: what was refused in it; or the number of
+    /// a rejected mail
     id: String,
 }
 
@@ -32,8 +34,13 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
     if id.starts_with("aud_") {
         return audited::print(global, &client, id, terminal).await;
     }
+    if !id.is_empty() && id.bytes().all(|it| it.is_ascii_digit()) {
+        return rejected::print(global, &client, id, terminal).await;
+    }
     if !id.starts_with("perm_") {
-        let said = format!("`{id}` is no decision (`aud_…`), no request (`perm_…`) and no run");
+        let said = format!(
+            "`{id}` is no decision (`aud_…`), no request (`perm_…`), no run and no rejected mail"
+        );
         return Err(Misused(said).into());
     }
     let permission = approval::request(&client, id).await?;

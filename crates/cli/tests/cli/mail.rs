@@ -40,3 +40,32 @@ fn can_mail_says_no_with_the_step_and_exit_code_six() {
     let rejected = json(&["mail", "rejections"]);
     assert_eq!(rejected["items"][0]["to_agent"], "qa_worker");
 }
+
+#[test]
+fn every_rejected_mail_is_explained_whether_the_audit_has_it_or_not() {
+    let place = Place::configured("[mail]\ndrives_work = false\n");
+    let _server = place.serve(&[]);
+    let rejected = || place.chancery(&["mail", "rejections", "--json"]).json()["items"][0].clone();
+    let went = place.chancery(&["mail", "send", "--to", "qa_worker", "--subject", "s"]);
+    assert_eq!(went.code, 4, "{went:?}");
+    let explained = |id: &str| {
+        // What is listed is what is asked for.
+        let listed = place.chancery(&["mail", "rejections"]).out;
+        assert!(listed.trim_end().ends_with(id), "{listed}");
+        let told = place.chancery(&["why", id]);
+        let ways = "What would let it through";
+        for part in ["contact", "may not write to `qa_worker`", "By the rules in force (v", ways] {
+            assert!(told.code == 0 && told.out.contains(part), "{part}: {told:?}");
+        }
+        told.out
+    };
+    let (entry, number) = (rejected()["audit_id"].clone(), rejected()["id"].clone());
+    assert!(explained(entry.as_str().unwrap()).starts_with("DENIED"), "{entry}");
+    // One that was recorded before the audit had entries of them.
+    let database = rusqlite::Connection::open(place.path("chancery-data/chancery.db")).unwrap();
+    let gone = database.execute("DELETE FROM audit WHERE kind = 'mail.rejected'", []).unwrap();
+    assert_eq!((gone, &rejected()["audit_id"]), (1, &Value::Null));
+    let told = explained(number.as_str().unwrap());
+    assert!(told.starts_with("REJECTED  info  board to qa_worker"), "{told}");
+    assert_eq!(place.chancery(&["why", "77"]).code, 1);
+}

@@ -12,9 +12,9 @@ use super::page::{Frame, Room, draw, escaped};
 use super::ruling::sentence;
 use super::time;
 use super::visitor::Visitor;
-use super::why::{Line, Through, lines, through};
+use super::why::{Line, Now, Through, lines, through};
 use super::wire::{Of, word};
-use super::words::{Words, fill};
+use super::words::Words;
 use crate::access::Operator;
 use crate::error::{ApiError, Result};
 use crate::extract::Params;
@@ -132,19 +132,11 @@ struct EntryPage {
     lines: Vec<Line>,
     /// What the record lacks to name them.
     unnamed: bool,
-    now: Option<RuledNow>,
+    now: Option<Now>,
     through: Vec<Through>,
     detail: String,
     /// Where the same can be asked of the rules in force: an agent and a tool.
     ask: String,
-}
-
-/// What the rules in force say of the same.
-struct RuledNow {
-    title: String,
-    ruling: String,
-    same: bool,
-    lines: Vec<Line>,
 }
 
 pub async fn show(
@@ -160,13 +152,8 @@ pub async fn show(
     };
     let ask = entry.agent.as_deref().zip(entry.tool.as_deref());
     let ask = ask.map(|(a, t)| format!("/org?agent={}&tool={}#cell", escaped(a), escaped(t)));
-    let now = entry.now.as_ref().map(|it| RuledNow {
-        title: fill(w.now_title, &[("n", &it.version.to_string())]),
-        lines: lines(&it.layers, w),
-        ruling: it.ruling.clone(),
-        // What was asked and granted may be so still.
-        same: entry.ruling.as_ref() == Some(&it.ruling),
-    });
+    // What was asked and granted may be so still.
+    let now = entry.now.as_ref().map(|it| Now::of(it, entry.ruling.as_deref(), w));
     draw(&EntryPage {
         frame: Frame::of(&visitor, Room::Audit, w.audit),
         who: who(&entry, w),

@@ -5,15 +5,20 @@ use askama::Template;
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
-use chancery_api::mail::{Contract, ContractStory, Mail, MailRejection, NewMail, Transition};
+use chancery_api::mail::{
+    Contract, ContractStory, Mail, MailRejection, NewMail, RejectionStory, Transition,
+};
 use chancery_domain::contract::{self, steps};
 use chancery_domain::mail::BOARD;
 use serde::Deserialize;
 use serde_json::Map;
 
 use super::form::Signed;
+use super::html::shown;
 use super::page::{Frame, Room, draw, segment};
+use super::ruling::sentence;
 use super::visitor::Visitor;
+use super::why::{Line, Now, Through, lines, through};
 use crate::error::Result;
 use crate::extract::{Body, Params};
 use crate::router::App;
@@ -122,6 +127,39 @@ pub async fn show(
         false => serde_json::to_string_pretty(&found.fields).unwrap_or_default(),
     };
     draw(&LetterPage { frame, fields, mail: found })
+}
+
+#[derive(Template)]
+#[template(path = "rejection.html")]
+struct RejectionPage {
+    frame: Frame,
+    story: RejectionStory,
+    lead: String,
+    /// Every step as it was then.
+    lines: Vec<Line>,
+    /// Its row always names the step.
+    unnamed: bool,
+    now: Option<Now>,
+    through: Vec<Through>,
+}
+
+/// Why one was rejected, and what would let it through: for those that the audit does not have.
+pub async fn rejection(
+    State(app): State<App>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+) -> Result<Response> {
+    let w = visitor.words();
+    let Json(story) = mail::rejection(State(app), visitor.caller.clone(), Path(id)).await?;
+    draw(&RejectionPage {
+        frame: Frame::of(&visitor, Room::Mail, w.rejection),
+        lead: shown(&sentence(&story.rejection.reason, w)),
+        lines: lines(&story.layers, w),
+        unnamed: false,
+        now: story.now.as_ref().map(|it| Now::of(it, Some("deny"), w)),
+        through: through(&story.ways, w, visitor.caller.is_operator()),
+        story,
+    })
 }
 
 /// A mail of the board's.

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use chancery_api::audit::RuledNow;
 use chancery_api::permission::{Looked, Way};
 use chancery_domain::event::Event;
 use chancery_domain::id::{AuditId, CallId, MessageId, RunId, idempotency_key};
@@ -23,6 +24,16 @@ pub struct Line {
     pub rule: String,
     pub detail: String,
     pub decides: bool,
+}
+
+/// What the rules in force say of the same.
+#[derive(Debug)]
+pub struct Now {
+    pub title: String,
+    pub ruling: String,
+    /// As it was ruled then.
+    pub same: bool,
+    pub lines: Vec<Line>,
 }
 
 /// The ways that take the same.
@@ -63,6 +74,17 @@ pub fn lines(all: &[Looked], w: &'static Words) -> Vec<Line> {
         }
     };
     all.iter().map(one).collect()
+}
+
+impl Now {
+    pub fn of(it: &RuledNow, then: Option<&str>, w: &'static Words) -> Now {
+        Now {
+            title: fill(w.now_title, &[("n", &it.version.to_string())]),
+            lines: lines(&it.layers, w),
+            ruling: it.ruling.clone(),
+            same: then == Some(&it.ruling),
+        }
+    }
 }
 
 pub fn through(ways: &[Way], w: &'static Words, operator: bool) -> Vec<Through> {

@@ -551,6 +551,8 @@ words! {
     received: "Received", "收到";
     sent: "Sent", "已发送";
     rejected: "Rejected", "被拒";
+    rejection: "Rejected mail", "被拒的邮件";
+    rejection_note: "The audit has no entry of this: it is shown from what is kept of rejected mail.", "审计中没有这一条：此处依据留存的被拒邮件显示。";
     contracts: "Contracts", "合同";
     contract: "Contract", "合同";
     write_open: "Write as the board", "以董事会名义写信";

@@ -5,7 +5,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use chancery_api::audit::{Anchor, Entry, RuledNow, Verified};
+use chancery_api::audit::{Anchor, Entry, Verified};
 use chancery_api::{Page, Problems};
 use chancery_domain::id::{AgentId, AuditId, UserId};
 use chancery_domain::policy::Ruling;
@@ -146,11 +146,7 @@ pub async fn show(
         Ok(link) => why::of(&app, &caller, &link.entry).await?,
         Err(_) => Why::default(),
     };
-    let now = why.now.map(|it| RuledNow {
-        ruling: it.ruling.as_str().to_owned(),
-        version: it.version,
-        layers: view::looked(it.layers),
-    });
+    let now = why.now.map(view::audit::now);
     let (layers, ways) = (view::looked(why.layers), view::ways(why.ways));
     Ok(Json(Entry { layers, now, ways, ..entry }))
 }

@@ -5,7 +5,7 @@ mod outside;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use chancery_api::mail::{CanMail, Mail, MailRejection, NewMail};
+use chancery_api::mail::{CanMail, Mail, MailRejection, NewMail, RejectionStory};
 use chancery_api::{Page, Problems};
 use chancery_domain::id::{AgentId, ContractId, MailId, UserId};
 use chancery_domain::mail::{self, Attachment, BOARD, Draft, NOT_THE_SENDERS, Priority};
@@ -19,7 +19,7 @@ use crate::access::{Caller, Writer};
 use crate::error::{ApiError, Result};
 use crate::extract::{Body, Params, asked, asked_id, bad_request, check_asked, check_depth};
 use crate::router::App;
-use crate::{paging, view};
+use crate::{paging, view, why};
 use outside::{SEND, check_may_call};
 
 /// Sends a mail as whoever calls. A rejection is recorded, and says its step.
@@ -201,7 +201,39 @@ pub async fn rejections(
     let limit = paging::limit(params.limit);
     let found =
         app.store.mail_rejections(from.as_deref(), user.as_ref(), before, limit + 1).await?;
-    Ok(paging::page(found, limit, |it| it.id.to_string(), view::mail::rejection))
+    // Where it is explained is for those who may read that.
+    let explained = caller.audited(None).is_ok();
+    let shown = |it| {
+        let shown = view::mail::rejection(it);
+        MailRejection { audit_id: shown.audit_id.filter(|_| explained), ..shown }
+    };
+    Ok(paging::page(found, limit, |it| it.id.to_string(), shown))
+}
+
+/// One of them: every step, what the rules in force say of the same mail, and what would let it
+/// through. For people.
+#[utoipa::path(get, path = "/api/mail/rejections/{id}", params(("id" = String, Path)),
+    responses((status = 200, body = RejectionStory), Problems))]
+pub async fn rejection(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<RejectionStory>> {
+    let missing = || ApiError::NotFound { what: "rejection", id: id.chars().take(64).collect() };
+    let user = caller.audited(None)?;
+    let parsed: i64 = id.parse().map_err(|_| missing())?;
+    let row = app.store.mail_rejection(parsed).await?.ok_or_else(missing)?;
+    // What concerns somebody else is not there.
+    if user.is_some_and(|it| it != row.user) {
+        return Err(missing());
+    }
+    let why = why::of_rejection(&app, &caller, &row).await?;
+    Ok(Json(RejectionStory {
+        rejection: view::mail::rejection(row),
+        layers: view::looked(why.layers),
+        now: why.now.map(view::audit::now),
+        ways: view::ways(why.ways),
+    }))
 }
 
 #[derive(Debug, Default, Deserialize, IntoParams)]

@@ -1,9 +1,11 @@
 //! The audit's entries, as the wire shows them.
 
-use chancery_api::audit::{Actor, Entry};
+use chancery_api::audit::{Actor, Entry, RuledNow};
 use chancery_domain::audit::Link;
 use chancery_domain::event;
 use chancery_store::audit::{Kept, hex};
+
+use crate::why::Now;
 
 pub fn entry(kept: &Kept) -> Entry {
     let (prev, hash) = (kept.prev.as_ref().map(hex), hex(&kept.hash));
@@ -30,6 +32,12 @@ pub fn entry(kept: &Kept) -> Entry {
         now: None,
         ways: Vec::new(),
     }
+}
+
+/// What the rules in force say of the same.
+pub fn now(it: Now) -> RuledNow {
+    let layers = super::looked(it.layers);
+    RuledNow { ruling: it.ruling.as_str().to_owned(), version: it.version, layers }
 }
 
 fn actor(actor: event::Actor) -> Actor {

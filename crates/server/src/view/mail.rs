@@ -42,6 +42,7 @@ pub fn rejection(it: RejectionRow) -> MailRejection {
         reason: it.reason,
         attempted_at: it.attempted_at,
         run_id: it.run.map(|it| it.to_string()),
+        audit_id: it.audit.map(|it| it.to_string()),
     }
 }
 

@@ -13,6 +13,7 @@ on_both! {
     what_is_asked_needs_a_person_until_somebody_has_answered;
     an_agent_that_asks_is_not_told_whom_it_could_turn_to;
     who_may_change_it_is_what_the_organisation_in_force_says;
+    a_rejected_mail_leads_to_its_explanation;
 }
 
 /// Each layer with what it said, and the one that decided.
@@ -150,6 +151,50 @@ async fn who_may_change_it_is_what_the_organisation_in_force_says(on: On) {
     // Where nobody can be given the contract, it is an operator's alone.
     house.change("  ceo: {role: ceo, active: false}\n", "").await;
     assert_eq!(who("gone", "note").await, one(back, &["an operator"]));
+    house.close().await;
+}
+
+async fn a_rejected_mail_leads_to_its_explanation(on: On) {
+    let house = House::open(on).await;
+    let (lin, ada) = (house.lin().await, house.server.human("ada").await);
+    let mut browser = Browser::of(&house.server, "lin").await;
+    let mail = json!({"to": "qa_worker", "type": "info", "subject": "s", "body": "b"});
+    assert_eq!(lin.post("/api/mail", &mail).await.status, 403);
+    let listed = lin.get("/api/mail/rejections").await.json()["items"][0].clone();
+    let word = |name: &str| listed[name].as_str().unwrap_or_else(|| panic!("{listed}")).to_owned();
+    let (id, entry) = (word("id"), word("audit_id"));
+    let page = browser.get("/mail?show=rejections").await.text;
+    assert!(page.contains(&format!("href=\"/audit/{entry}\"")), "{page}");
+    let kept = lin.get(&format!("/api/audit/{entry}")).await.json();
+    let path = format!("/api/mail/rejections/{id}");
+    let story = lin.get(&path).await.json();
+    for name in ["layers", "now", "ways"] {
+        assert_eq!(story[name], kept[name], "{story}");
+    }
+    assert_eq!(
+        (&story["step"], said(&story["layers"]).1),
+        (&json!("contact"), vec!["contact".into()])
+    );
+    let ways = story["ways"].to_string();
+    assert!(ways.contains("let role `qa_worker` report to `board` in"), "{story}");
+    // It has a page, with or without an entry of the audit.
+    let path = format!("/mail/rejections/{id}");
+    let cookie = browser.cookie.clone();
+    for (language, words) in [("en", "What would let it through"), ("zh", "怎样才能通过")] {
+        browser.cookie = format!("{cookie}; chancery_language={language}");
+        let page = browser.get(&path).await.text;
+        assert!(page.contains(words) && page.contains("qa_worker"), "{language}: {page}");
+    }
+    // It is for those whom it concerns, and for people.
+    assert_eq!(ada.get(&format!("/api{path}")).await.status, 404);
+    assert_eq!(lin.get("/api/mail/rejections/77").await.status, 404);
+    let worker = house.server.holder(json!({"kind": "agent", "name": "backend_worker"})).await;
+    let forbidden = json!({"to": "ceo", "type": "info", "subject": "s", "body": "b"});
+    assert_eq!(worker.post("/api/mail", &forbidden).await.status, 403);
+    let own = worker.get("/api/mail/rejections").await.json()["items"][0].clone();
+    assert_eq!(own["audit_id"], Value::Null, "{own}");
+    let path = format!("/api/mail/rejections/{}", own["id"].as_str().unwrap());
+    assert_eq!(worker.get(&path).await.status, 403);
     house.close().await;
 }
 

@@ -103,6 +103,7 @@ async fn the_document_lists_every_route() {
         "GET /api/mail/{id}",
         "GET /api/mail/check",
         "GET /api/mail/rejections",
+        "GET /api/mail/rejections/{id}",
         "GET /api/mcp/servers",
         "GET /api/agents/{id}/inbox",
         "GET /api/agents/{id}/sent",

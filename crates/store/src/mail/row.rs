@@ -1,7 +1,8 @@
 //! Mails and rejections as they are kept, and how they are looked at.
 
-use chancery_domain::id::{ContractId, MailId, ProjectId, RunId, UserId};
-use chancery_domain::mail::{Attachment, Priority};
+use chancery_domain::audit::kind;
+use chancery_domain::id::{AuditId, ContractId, MailId, ProjectId, RunId, UserId};
+use chancery_domain::mail::{Attachment, BOARD, Priority};
 use chancery_domain::policy::Bounds;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
@@ -49,6 +50,8 @@ pub struct RejectionRow {
     pub attempted_at: Timestamp,
     pub run: Option<RunId>,
     pub user: UserId,
+    /// The audit's entry of it, where it has one.
+    pub audit: Option<AuditId>,
 }
 
 /// Which mails are looked at.
@@ -62,8 +65,19 @@ pub(super) const COLUMNS: &str = "id, from_agent, to_agent, mail_type, subject, 
      attachments, fields, reply_to, thread, contract_ref, status, created_at, delivered_at, \
      read_at, user_id, project_id, delegated, run_id, handed_to";
 
-const REJECTION: &str =
-    "id, from_agent, to_agent, mail_type, step, reason, attempted_at, run_id, user_id";
+/// With the entry that was written in the same transaction: of the same sender, for the same
+/// person and run, at the same microsecond.
+fn rejections() -> String {
+    format!(
+        "SELECT id, from_agent, to_agent, mail_type, step, reason, attempted_at, run_id, user_id, (
+           SELECT a.id FROM audit a WHERE a.at = r.attempted_at AND a.kind = '{}'
+             AND COALESCE(a.agent, '{BOARD}') = r.from_agent AND a.user_id = r.user_id
+             AND (a.run_id = r.run_id OR (a.run_id IS NULL AND r.run_id IS NULL))
+           ORDER BY a.seq LIMIT 1
+         ) FROM mail_rejections r WHERE 1 = 1",
+        kind::MAIL_REJECTED
+    )
+}
 
 impl Store {
     pub async fn mail(&self, id: &MailId) -> Result<Option<MailRow>, StoreError> {
@@ -159,6 +173,11 @@ impl Store {
         Ok(())
     }
 
+    pub async fn mail_rejection(&self, id: i64) -> Result<Option<RejectionRow>, StoreError> {
+        let sql = format!("{} AND r.id = $1", rejections());
+        Ok(self.query(sql, vec![Param::Int(id)], rejection).await?.into_iter().next())
+    }
+
     /// The newest first; of one sender, of one user, or of all.
     pub async fn mail_rejections(
         &self,
@@ -167,12 +186,12 @@ impl Store {
         before: Option<i64>,
         limit: u32,
     ) -> Result<Vec<RejectionRow>, StoreError> {
-        let mut sql = format!("SELECT {REJECTION} FROM mail_rejections WHERE 1 = 1");
+        let mut sql = rejections();
         let mut params = Vec::new();
         let filters = [
-            ("from_agent = ", from.map(|it| Param::Text(storable(it)))),
-            ("user_id = ", user.map(|it| Param::Text(storable(it.as_str())))),
-            ("id < ", before.map(Param::Int)),
+            ("r.from_agent = ", from.map(|it| Param::Text(storable(it)))),
+            ("r.user_id = ", user.map(|it| Param::Text(storable(it.as_str())))),
+            ("r.id < ", before.map(Param::Int)),
         ];
         for (filter, param) in filters {
             if let Some(param) = param {
@@ -181,7 +200,7 @@ impl Store {
             }
         }
         params.push(Param::Int(i64::from(limit)));
-        sql.push_str(&format!(" ORDER BY id DESC LIMIT ${}", params.len()));
+        sql.push_str(&format!(" ORDER BY r.id DESC LIMIT ${}", params.len()));
         self.query(sql, params, rejection).await
     }
 }
@@ -225,6 +244,7 @@ fn rejection(row: &dyn Columns) -> Result<RejectionRow, StoreError> {
         attempted_at: timestamp(row.int(6)?)?,
         run: row.opt_uuid(7)?.map(RunId),
         user: UserId(row.text(8)?),
+        audit: row.opt_uuid(9)?.map(AuditId),
     })
 }
 

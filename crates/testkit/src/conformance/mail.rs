@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chancery_domain::audit::{Entry, kind};
 use chancery_domain::contract::State;
-use chancery_domain::mail::{Attachment, Draft, Priority, Step};
+use chancery_domain::mail::{Attachment, BOARD, Draft, Priority, Step};
 use chancery_domain::org::{Agent, Contact, Direction, MailType, Org, Role};
 use chancery_domain::policy::Bounds;
 use chancery_domain::raise::Next;
@@ -106,6 +106,36 @@ pub async fn the_same_call_at_once_is_one_mail(home: &Home) {
         assert_eq!(inbox(&store, to).await.len(), delivered);
     }
     assert_eq!(store.mail_rejections(None, None, None, 10).await.unwrap().len(), 1);
+}
+
+pub async fn a_rejection_is_told_with_the_entry_that_the_audit_has_of_it(home: &Home) {
+    let store = home.open().await;
+    let org = small_company();
+    let run = clock::new_run_id();
+    let mut known = Vec::new();
+    // One after the other, by several, and at the same time for different runs.
+    for (n, from, of) in
+        [(0, "worker", None), (1, "worker", None), (1, "worker", Some(run)), (2, BOARD, None)]
+    {
+        let mut mail = mail(from, "nobody", "info", at(n));
+        mail.behalf.run = of;
+        mail.entry.user = Some(mail.behalf.user.clone());
+        mail.entry.agent = (from != BOARD).then(|| from.into());
+        mail.entry.run = of;
+        known.insert(0, Some(mail.entry.id));
+        assert!(matches!(store.send_mail(&org, mail).await.unwrap(), Sent::Rejected(_)));
+    }
+    // Its entry is one that is there already: it has none of its own.
+    let mut mail = mail("worker", "nobody", "info", at(3));
+    mail.entry.id = known[0].unwrap();
+    store.send_mail(&org, mail).await.unwrap();
+    known.insert(0, None);
+    let found = store.mail_rejections(None, None, None, 10).await.unwrap();
+    assert_eq!(found.iter().map(|it| it.audit).collect::<Vec<_>>(), known);
+    for row in found {
+        assert_eq!(store.mail_rejection(row.id).await.unwrap(), Some(row));
+    }
+    assert_eq!(store.mail_rejection(77).await.unwrap(), None);
 }
 
 pub async fn mail_is_delivered_in_the_order_that_it_was_sent(home: &Home) {

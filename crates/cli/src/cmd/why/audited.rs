@@ -67,12 +67,7 @@ fn text(entry: &Entry, terminal: Terminal) -> String {
         true => layers::table(&entry.reasons, terminal),
         false => layers::looked(&entry.layers, terminal),
     });
-    if let Some(now) = &entry.now {
-        text.push_str(&format!("By the rules in force (v{}): {}\n", now.version, now.ruling));
-        if entry.ruling.as_ref() != Some(&now.ruling) {
-            text.push_str(&layers::looked(&now.layers, terminal));
-        }
-    }
+    text.push_str(&layers::now(entry.now.as_ref(), entry.ruling.as_deref(), terminal));
     let request = entry.reference.as_deref();
     text.push_str(&layers::ways(&entry.ways, request.filter(|it| it.starts_with("perm_"))));
     if let Some(reference) = request {
