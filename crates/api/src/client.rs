@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::audit::{Anchor, Entry, Verified};
-use crate::org::{Changed, NewOrg, Org, Tool, Version, VersionFiles};
+use crate::org::{Changed, MailImpact, NewOrg, Org, Tool, Version, VersionFiles};
 use crate::problem::Problem;
 use crate::run::{CreateRun, Event, Fork, ForkRun, Run, Signal, Signalled, Speak, Tree};
 use crate::token::{MadeToken, NewToken, Token};
@@ -174,6 +174,12 @@ impl Client {
     pub async fn change_org(&self, org: &NewOrg, only_check: bool) -> Result<Changed, ClientError> {
         let url = format!("{}/api/org?check={only_check}", self.base);
         self.send(self.http.put(url).json(org)).await
+    }
+
+    /// What these files would have meant for the mail since then: a time, or how long ago.
+    pub async fn org_impact(&self, org: &NewOrg, since: &str) -> Result<MailImpact, ClientError> {
+        let request = self.http.post(format!("{}/api/org/impact", self.base));
+        self.send(request.query(&[("since", since)]).json(org)).await
     }
 
     /// The live events of a run as they are sent, from after a place in the log.

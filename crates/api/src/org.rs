@@ -97,6 +97,38 @@ pub struct Changed {
     pub differences: Vec<Difference>,
 }
 
+/// What another version would have meant for the mail of a time, if it had been in force.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct MailImpact {
+    /// How many were looked at, delivered or not.
+    pub mails: u64,
+    /// There were more: these are the newest.
+    pub cut_off: bool,
+    /// Blocked ones that would be delivered.
+    pub passed: u64,
+    /// Delivered ones that would be blocked.
+    pub blocked: u64,
+    pub changes: Vec<MailChange>,
+}
+
+/// Mails of one type between the same two that would come to something else.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct MailChange {
+    pub from: String,
+    pub to: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `allow` or `deny`
+    pub before: String,
+    pub after: String,
+    /// Why they were blocked, or would be.
+    pub because: String,
+    pub times: u64,
+    /// The newest run that sent one, where a run did.
+    #[schema(required = true)]
+    pub run_id: Option<String>,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Difference {
     /// `role qa_worker`, `agent pa`, `policy`, …

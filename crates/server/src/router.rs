@@ -100,6 +100,7 @@ surface! {
     permissions::extend;
     inquiries::ask;
     org::show, org::change;
+    org::impact;
     org::versions;
     org::version;
     org::roles;

@@ -40,7 +40,7 @@ pub enum Command {
         /// A directory, a version's number, `running` or `builtin` [default: the server's]
         which: Option<Side>,
     },
-    /// What would have been ruled otherwise on past calls, had these files been in force
+    /// What would have been ruled otherwise on past calls and mail, had these files been in force
     Diff(diff::Args),
     /// Whether these files allow anything that others did not, over every call that could be made
     Prove(prove::Args),

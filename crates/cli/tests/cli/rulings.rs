@@ -258,11 +258,9 @@ fn past_calls_are_ruled_on_under_files_that_are_not_in_force() {
         bank.place.write(&format!("new/{file}"), &text);
     }
     let same = bank.chancery(&["policy", "diff", "new"]);
-    assert_eq!(
-        (same.code, &*same.out),
-        (0, "0 of 2 calls would be ruled on otherwise\n"),
-        "{same:?}"
-    );
+    let none = "0 of 2 calls would be ruled on otherwise\n0 of 0 mails would go otherwise: 0 \
+                blocked ones delivered, 0 delivered ones blocked\n";
+    assert_eq!((same.code, &*same.out), (0, none), "{same:?}");
     bank.place.write("new/policy.yaml", "extends: builtin\ncapabilities: {paper: allow}\n");
     let changed = bank.chancery(&["policy", "diff", "new", "--json"]).json();
     assert_eq!(changed["calls"], 2);
@@ -271,6 +269,20 @@ fn past_calls_are_ruled_on_under_files_that_are_not_in_force() {
     assert_eq!(words, [&json!("memo"), &json!("require_approval"), &json!("allow"), &json!(2)]);
     let shown = bank.chancery(&["policy", "diff", "new"]);
     assert!(shown.out.contains("require_approval -> allow"), "{shown:?}");
-    assert!(shown.out.ends_with("2 of 2 calls would be ruled on otherwise\n"), "{shown:?}");
+    assert!(shown.out.contains("2 of 2 calls would be ruled on otherwise\n"), "{shown:?}");
+    // The mail of that time is tried, too.
+    assert_eq!(bank.chancery(&["mail", "send", "--to", "qa_worker", "--subject", "s"]).code, 4);
+    bank.place.write(
+        "new/roles.yaml",
+        "extends: builtin\nroles:\n  qa_worker: {reports_to: [it_manager, board]}\n",
+    );
+    let changed = bank.chancery(&["policy", "diff", "new", "--json"]).json();
+    let mail = &changed["mail"];
+    assert_eq!([&mail["mails"], &mail["passed"], &mail["blocked"]], [1, 1, 0], "{changed}");
+    assert_eq!(mail["changes"][0]["to"], "qa_worker");
+    let shown = bank.chancery(&["policy", "diff", "new"]);
+    let told = "1 of 1 mails would go otherwise: 1 blocked ones delivered, 0 delivered ones \
+                blocked\n";
+    assert!(shown.out.ends_with(told) && shown.out.contains("deny -> allow"), "{shown:?}");
     assert_eq!(bank.chancery(&["policy", "diff", "nowhere"]).code, 1);
 }

@@ -30,6 +30,7 @@ use super::visitor::Visitor;
 use super::why::{Line, Through, lines, through};
 use super::words::fill;
 use crate::error::Result;
+use crate::organisation::impact::BACK;
 use crate::router::App;
 use crate::{routes, view};
 
@@ -260,7 +261,7 @@ async fn cell(
 /// What the two have written, as far as the visitor knows of it.
 async fn counts(app: &App, visitor: &Visitor, from: &str, to: &str) -> Result<String> {
     let user = visitor.caller.sees()?;
-    let since = clock::now() - draft::BACK;
+    let since = clock::now() - BACK;
     let found = app.store.mail_counts(from, to, user.as_ref(), since).await?;
     let (sent, blocked) = ((found.delivered + found.rejected).to_string(), found.rejected);
     Ok(fill(visitor.words().mail_counts, &[("n", &sent), ("b", &blocked.to_string())]))

@@ -16,8 +16,10 @@ use chancery_runtime::rules::Literals;
 use chancery_store::mail::Attempt;
 use chancery_store::read::{RunFilter, RunRow};
 use chancery_store::{Store, StoreError};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
+/// How far back a draft is tried on what happened, unless somebody says.
+pub const BACK: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// More runs than this are not looked through while somebody waits for a page.
 const RUNS_MAX: usize = 2000;
 const PAGE: u32 = 200;
@@ -71,9 +73,15 @@ pub struct Impact {
     /// There were more runs than were looked through: these are the newest.
     pub cut_off: bool,
     pub changes: BTreeMap<Change, Seen>,
+    pub mail: MailImpact,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MailImpact {
     pub mails: u64,
-    pub mails_cut_off: bool,
-    pub mail_changes: BTreeMap<MailChange, MailSeen>,
+    /// There were more than were looked through: these are the newest.
+    pub cut_off: bool,
+    pub changes: BTreeMap<MailChange, MailSeen>,
 }
 
 impl Impact {
@@ -87,11 +95,11 @@ impl Impact {
     }
 }
 
-impl Impact {
+impl MailImpact {
     /// How many blocked mails would have passed, and how many delivered ones been blocked.
     pub fn passed_and_blocked(&self) -> (u64, u64) {
         let count = |passes: bool| {
-            let of = self.mail_changes.iter().filter(|(it, _)| it.passes == passes);
+            let of = self.changes.iter().filter(|(it, _)| it.passes == passes);
             of.map(|(_, seen)| seen.times).sum()
         };
         (count(true), count(false))
@@ -128,9 +136,19 @@ pub async fn impact(
         };
         replay(row.id, &log, &created, [now, draft], at, warrant, &mut found);
     }
-    let orgs = [&**now.org(), &**draft.org()];
+    found.mail = impact_on_mail(store, [now.org(), draft.org()], since).await?;
+    Ok(found)
+}
+
+/// Looks through the mail that somebody wanted to send since then.
+pub async fn impact_on_mail(
+    store: &Store,
+    orgs: [&Org; 2],
+    since: Timestamp,
+) -> Result<MailImpact, StoreError> {
+    let mut found = MailImpact::default();
     let attempts = store.mail_attempts(since, MAILS_MAX).await?;
-    found.mails_cut_off = attempts.len() >= MAILS_MAX as usize;
+    found.cut_off = attempts.len() >= MAILS_MAX as usize;
     for attempt in &attempts {
         found.mails += 1;
         let mail = Draft::bare(&attempt.to, &attempt.kind);
@@ -142,7 +160,7 @@ pub async fn impact(
         }
         if let Some(change) = otherwise(attempt, orgs, &known) {
             let none = MailSeen { times: 0, run: attempt.run };
-            found.mail_changes.entry(change).or_insert(none).times += 1;
+            found.changes.entry(change).or_insert(none).times += 1;
         }
     }
     Ok(found)

@@ -234,7 +234,7 @@ fn known_ruling(given: &str) -> Result<Ruling> {
 }
 
 /// A time, or how long ago.
-fn moment(name: &str, given: &str, now: Timestamp) -> Result<Timestamp> {
+pub(super) fn moment(name: &str, given: &str, now: Timestamp) -> Result<Timestamp> {
     if let Ok(time) = given.parse::<Timestamp>() {
         return Ok(time);
     }

@@ -3,10 +3,11 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use chancery_api::org::{
-    Agent, Changed, Group, McpServer, NewOrg, Org, Role, Tool, Version, VersionFiles,
+    Agent, Changed, Group, MailImpact, McpServer, NewOrg, Org, Role, Tool, Version, VersionFiles,
 };
 use chancery_api::{Page, Problems};
 use chancery_domain::event::Actor;
+use chancery_runtime::clock;
 use chancery_store::org::OrgSource;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -15,10 +16,12 @@ use crate::access::{Caller, Operator};
 use crate::error::{ApiError, Result};
 use crate::extract::{Body, Params};
 use crate::organisation::difference::difference;
+use crate::organisation::impact::{BACK, impact_on_mail};
 use crate::organisation::reload;
 use crate::organisation::{Files, Mistakes};
 use crate::paging;
 use crate::router::App;
+use crate::routes::audit::moment;
 use crate::view::org as view;
 
 /// Which version is in force, and what is to be said about it.
@@ -67,6 +70,38 @@ pub async fn change(
         mistakes: loaded.warnings.iter().map(view::mistake).collect(),
         differences: differences.into_iter().map(view::difference).collect(),
     }))
+}
+
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ImpactParams {
+    /// Mail that was sent then or later: RFC 3339, or how long ago; 30 days unless said.
+    #[param(
+        pattern = "^([1-9][0-9]?[smhd]|[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?$"
+    )]
+    since: Option<String>,
+}
+
+/// What another version would have meant for the mail that somebody wanted to send. Nothing is
+/// changed, and nothing recorded.
+#[utoipa::path(post, path = "/api/org/impact", params(ImpactParams), request_body = NewOrg,
+    responses((status = 200, body = MailImpact), Problems))]
+pub async fn impact(
+    State(app): State<App>,
+    _: Operator,
+    Params(params): Params<ImpactParams>,
+    Body(body): Body<NewOrg>,
+) -> Result<Json<MailImpact>> {
+    let now = clock::now();
+    let since = params.since.filter(|it| !it.is_empty());
+    let since = since.map_or(Ok(now - BACK), |it| moment("since", &it, now))?;
+    let mut mistakes = Mistakes::default();
+    let files = Files::new(body.files, &mut mistakes);
+    let draft = app.organisation.draft(files, mistakes).map_err(ApiError::Organisation)?.1;
+    let authority = app.authority.get();
+    let found = impact_on_mail(&app.store, [authority.org(), draft.org()], since).await?;
+    Ok(Json(view::mail_impact(found)))
 }
 
 #[derive(Debug, Default, Deserialize, IntoParams)]

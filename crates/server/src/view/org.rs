@@ -1,7 +1,8 @@
 //! The organisation, as the wire says it.
 
 use chancery_api::org::{
-    Agent, Contact, Counts, Difference, FileScope, Git, Group, Mistake, Org, Role, Tool, Version,
+    Agent, Contact, Counts, Difference, FileScope, Git, Group, MailChange, MailImpact, Mistake,
+    Org, Role, Tool, Version,
 };
 use chancery_domain::id::{AgentId, GroupId};
 use chancery_domain::org::{self, Stated};
@@ -9,6 +10,7 @@ use chancery_runtime::tool::{ToolSpec, Tools};
 use chancery_store::org::OrgVersion;
 
 use crate::organisation::difference;
+use crate::organisation::impact;
 use crate::organisation::mistake;
 use crate::organisation::reload::State;
 
@@ -31,6 +33,28 @@ pub fn org(state: &State, tools: &Tools) -> Org {
         mistakes: state.loaded.warnings.iter().map(mistake).collect(),
         pending_mistakes: state.pending.iter().map(mistake).collect(),
         files: None,
+    }
+}
+
+pub fn mail_impact(found: impact::MailImpact) -> MailImpact {
+    let (passed, blocked) = found.passed_and_blocked();
+    let ruled = |delivered: bool| if delivered { "allow" } else { "deny" }.to_owned();
+    let change = |(it, seen): (impact::MailChange, impact::MailSeen)| MailChange {
+        before: ruled(!it.passes),
+        after: ruled(it.passes),
+        from: it.from,
+        to: it.to,
+        kind: it.kind,
+        because: it.because,
+        times: seen.times,
+        run_id: seen.run.map(|it| it.to_string()),
+    };
+    MailImpact {
+        mails: found.mails,
+        cut_off: found.cut_off,
+        passed,
+        blocked,
+        changes: found.changes.into_iter().map(change).collect(),
     }
 }
 

@@ -216,6 +216,30 @@ async fn a_draft_is_tried_on_the_mail_that_was_sent(on: On) {
     ] {
         assert!(page.text.contains(part), "{part}: {page:?}");
     }
+    // The same for programs, which is what `policy diff` tells.
+    let mut files = kept["files"].clone();
+    files["roles.yaml"] = json!(roles);
+    let asked = house.server.operator().post("/api/org/impact", &json!({"files": files})).await;
+    let found = asked.json();
+    let change = |to: &str, before: &str, after: &str, because: &str, times: u64| {
+        json!({"from": "backend_worker", "to": to, "type": "info", "before": before, "after": after,
+            "because": because, "times": times, "run_id": null})
+    };
+    let wrote = "`backend_worker` may not write to `ceo`: it writes to it_manager";
+    let only = "`info` may not be sent to `it_manager`: only report";
+    let changes =
+        [change("ceo", "deny", "allow", wrote, 2), change("it_manager", "allow", "deny", only, 1)];
+    assert_eq!(
+        found,
+        json!({"mails": 3, "cut_off": false, "passed": 2, "blocked": 1, "changes": changes})
+    );
+    let since = "/api/org/impact?since=2099-01-01T00:00:00Z";
+    let none = house.server.operator().post(since, &json!({"files": files})).await.json();
+    assert_eq!((&none["mails"], &none["changes"]), (&json!(0), &json!([])));
+    let person = house.lin().await;
+    assert_eq!(person.post("/api/org/impact", &json!({"files": files})).await.status, 403);
+    let bad = json!({"files": {"roles.yaml": "roles: 7"}});
+    assert_eq!(house.server.operator().post("/api/org/impact", &bad).await.status, 422);
     // Nothing was sent by that, and the matrix counts what was.
     let cell = boss.get("/org?from=backend_worker&to=ceo").await.text;
     assert!(cell.contains("30 days: 2 sent, 2 blocked"), "{cell}");

@@ -77,6 +77,7 @@ async fn the_document_lists_every_route() {
         "GET /api/org/versions",
         "GET /api/org/versions/{number}",
         "GET /api/roles",
+        "POST /api/org/impact",
         "GET /api/agents",
         "GET /api/groups",
         "GET /api/tools",

@@ -1,13 +1,15 @@
-//! `policy diff`: past calls once more, under files that are not in force yet.
+//! `policy diff`: past calls and past mail once more, under files that are not in force yet.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use chancery_api::client::{Client, ClientError};
+use chancery_api::org::{MailChange, MailImpact, NewOrg};
 use chancery_api::run::Run;
 use chancery_domain::policy::{Bounds, Fitness, Policy, Question, Ruling};
 use chancery_server::organisation::Loaded;
+use chancery_server::organisation::reload::texts;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::json;
@@ -24,7 +26,7 @@ use crate::server::client;
 pub struct Args {
     /// The directory with the changed organisation
     dir: PathBuf,
-    /// Calls of runs that were asked for since: `8h`, `7d` or a time
+    /// Calls of runs that were asked for since, and mail that was sent: `8h`, `7d` or a time
     #[arg(long, value_name = "WHEN", default_value = "30d")]
     since: String,
 }
@@ -44,7 +46,9 @@ struct Change {
 pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
     let since = elapsed::since(&args.since)?;
     let before = compiled(side::of(global, Some(Side::Running)).await?);
-    let after = compiled(side::of(global, Some(Side::Dir(args.dir))).await?);
+    let draft = side::of(global, Some(Side::Dir(args.dir))).await?;
+    let files = NewOrg { files: texts(&draft.files) };
+    let after = compiled(draft);
     let client = client(global)?;
     let mut changes: BTreeMap<Change, u64> = BTreeMap::new();
     let mut calls = 0;
@@ -58,6 +62,7 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
             }
         }
     }
+    let mail = impact_on_mail(&client, &files, since).await?;
     if global.json {
         let items = changes.iter().map(|(change, times)| {
             let mut item = json!(change);
@@ -65,7 +70,7 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
             item
         });
         let items: Vec<_> = items.collect();
-        output::json(&json!({ "calls": calls, "changes": items }))?;
+        output::json(&json!({ "calls": calls, "changes": items, "mail": mail }))?;
         return Ok(Outcome::Done);
     }
     let rows = changes.iter().map(|(it, times)| {
@@ -80,10 +85,51 @@ pub async fn run(global: &Global, args: Args) -> anyhow::Result<Outcome> {
     }
     let times: u64 = changes.values().sum();
     output::line(format_args!("{times} of {calls} calls would be ruled on otherwise"))?;
+    print_mail(mail.as_ref())?;
     output::note(format_args!(
-        "Looked at without their arguments: rules over those are left aside."
+        "Calls are looked at without their arguments: rules over those are left aside."
     ));
     Ok(Outcome::Done)
+}
+
+/// Asked of the server, which has the mail; an older one has it, but not this way in.
+async fn impact_on_mail(
+    client: &Client,
+    files: &NewOrg,
+    since: Timestamp,
+) -> anyhow::Result<Option<MailImpact>> {
+    match client.org_impact(files, &since.to_string()).await {
+        Ok(found) => Ok(Some(found)),
+        Err(ClientError::Problem(it)) if it.detail == "there is nothing here" => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn print_mail(found: Option<&MailImpact>) -> anyhow::Result<()> {
+    let Some(found) = found else {
+        output::note(format_args!("This server cannot try the files on past mail."));
+        return Ok(());
+    };
+    let row = |it: &MailChange| {
+        let names = [&it.from, &it.to, &it.kind].map(|it| one_line(it));
+        let ruled = format!("{} -> {}", it.before, it.after);
+        let more = [ruled, it.times.to_string(), one_line(&it.because)];
+        names.into_iter().chain(more).collect()
+    };
+    if !found.changes.is_empty() {
+        let head = ["FROM", "TO", "TYPE", "RULED", "TIMES", "BECAUSE"];
+        output::table(&head, found.changes.iter().map(row).collect())?;
+    }
+    let MailImpact { mails, passed, blocked, .. } = found;
+    output::line(format_args!(
+        "{} of {mails} mails would go otherwise: {passed} blocked ones delivered, {blocked} \
+         delivered ones blocked",
+        passed + blocked
+    ))?;
+    if found.cut_off {
+        output::note(format_args!("There were more mails: the newest were looked through."));
+    }
+    Ok(())
 }
 
 fn compiled(loaded: Loaded) -> Policy {

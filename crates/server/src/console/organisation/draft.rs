@@ -11,7 +11,6 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use chancery_api::org::{Difference, Mistake, NewOrg};
 use chancery_runtime::clock;
-use jiff::SignedDuration;
 use serde::Deserialize;
 use similar::TextDiff;
 
@@ -29,14 +28,14 @@ use crate::error::{ApiError, Result};
 use crate::extract::{Body, Params};
 use crate::organisation::difference::difference;
 use crate::organisation::files::NAMES;
-use crate::organisation::impact::{Change, Impact, MailChange, MailSeen, Seen, impact};
+use crate::organisation::impact::{
+    BACK, Change, Impact, MailChange, MailImpact, MailSeen, Seen, impact,
+};
 use crate::organisation::{Files, Mistakes, mistake};
 use crate::router::App;
 use crate::routes::org;
 use crate::view;
 
-/// How far back a draft is tried on what happened.
-pub const BACK: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// What a file that was built in until now begins with.
 const BEGIN: &str = "extends: builtin\n";
 const DIFF_TIME_MAX: std::time::Duration = std::time::Duration::from_millis(500);
@@ -275,9 +274,10 @@ impl Draft {
                 summary: summary(&impact, w),
                 notes: notes(&impact, w),
                 rows: impact.changes.iter().map(|(it, seen)| row(it, *seen, w)).collect(),
-                mail_summary: mail_summary(&impact, w),
+                mail_summary: mail_summary(&impact.mail, w),
                 mails: impact
-                    .mail_changes
+                    .mail
+                    .changes
                     .iter()
                     .map(|(it, seen)| mail_row(it, *seen, w))
                     .collect(),
@@ -360,7 +360,7 @@ fn mail_row(it: &MailChange, seen: MailSeen, w: &'static Words) -> MailRow {
     }
 }
 
-fn mail_summary(found: &Impact, w: &'static Words) -> String {
+fn mail_summary(found: &MailImpact, w: &'static Words) -> String {
     let (passed, blocked) = found.passed_and_blocked();
     let [mails, passed, blocked] = [found.mails, passed, blocked].map(|it| it.to_string());
     fill(w.impact_mail, &[("n", &mails), ("p", &passed), ("b", &blocked)])
@@ -382,7 +382,7 @@ fn notes(found: &Impact, w: &'static Words) -> Vec<String> {
     if found.cut_off {
         notes.push(w.impact_cut_off.to_owned());
     }
-    if found.mails_cut_off {
+    if found.mail.cut_off {
         notes.push(w.impact_mail_cut_off.to_owned());
     }
     notes
