@@ -7,7 +7,7 @@ use axum::response::Response;
 use chancery_api::audit::{Entry, Verified};
 use serde::Deserialize;
 
-use super::html::{line, shown};
+use super::html::{line, shown, ticked};
 use super::page::{Frame, Room, draw, escaped};
 use super::ruling::sentence;
 use super::time;
@@ -157,7 +157,7 @@ pub async fn show(
     draw(&EntryPage {
         frame: Frame::of(&visitor, Room::Audit, w.audit),
         who: who(&entry, w),
-        lead: entry.reasons.first().map(|it| shown(&sentence(&it.detail, w))).unwrap_or_default(),
+        lead: entry.reasons.first().map(|it| ticked(&sentence(&it.detail, w))).unwrap_or_default(),
         lines: lines(&entry.layers, w),
         unnamed: entry.ruling.is_some() && entry.layers.is_empty(),
         now,

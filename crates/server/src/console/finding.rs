@@ -3,7 +3,7 @@
 
 use chancery_api::org::Mistake;
 
-use super::html::shown;
+use super::html::{shown, ticked};
 use super::pattern::{Pattern, in_chinese};
 use super::words::Words;
 
@@ -312,11 +312,11 @@ fn finding(it: &Mistake, w: &Words) -> Finding {
     let said = |text: &str| {
         let chinese = w.is_chinese().then(|| in_chinese(SENTENCES, text)).flatten();
         match chinese {
-            Some(chinese) => shown(&chinese),
+            Some(chinese) => ticked(&chinese),
             None if w.is_chinese() && QUOTED.contains(&&*it.code) => {
                 format!("<q lang=\"en\">{}</q>", shown(text))
             }
-            None => shown(text),
+            None => ticked(text),
         }
     };
     Finding {
@@ -482,7 +482,7 @@ mod tests {
             }
         }
         let english = findings(&found, &EN);
-        let same = english.iter().zip(&found).all(|(it, of)| it.detail == shown(&of.detail));
+        let same = english.iter().zip(&found).all(|(it, of)| it.detail == ticked(&of.detail));
         assert!(same, "the English is as it is recorded");
     }
 
@@ -502,10 +502,11 @@ mod tests {
             ),
             ("`a` names no tool that is known: `b`", "`a` 提到未知的工具：`b`"),
         ] {
-            assert_eq!(said("E107", english, &ZH), shown(chinese));
+            assert_eq!(said("E107", english, &ZH), ticked(chinese));
         }
         let cedar = "unexpected token `x`";
         assert_eq!(said("E401", cedar, &ZH), format!("<q lang=\"en\">{cedar}</q>"));
-        assert_eq!([said("E401", cedar, &EN), said("E107", cedar, &ZH)], [cedar, cedar]);
+        let set = "unexpected token <code>x</code>";
+        assert_eq!([said("E401", cedar, &EN), said("E107", cedar, &ZH)], [set, set]);
     }
 }

@@ -23,7 +23,22 @@ pub fn shown(text: &str) -> String {
     out
 }
 
-/// The same on one line.
+/// A sentence of ours: what stands in it between back-ticks is a machine's, and is set apart as
+/// that. Of one that is not closed, nothing is.
+pub fn ticked(text: &str) -> String {
+    let shown = shown(text);
+    let parts: Vec<&str> = shown.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        return shown;
+    }
+    let set = |(at, part): (usize, &&str)| match at % 2 {
+        0 => (*part).to_owned(),
+        _ => code(part),
+    };
+    parts.iter().enumerate().map(set).collect()
+}
+
+/// As [`shown`], on one line.
 pub fn line(text: &str) -> String {
     shown(text).replace('\n', "<mark>\\n</mark>").replace('\t', "<mark>\\t</mark>")
 }
@@ -107,6 +122,13 @@ mod tests {
         assert_eq!(shown("\\u{202e}"), "\\u{202e}");
         assert_eq!(shown("<b>&'\""), "&lt;b&gt;&amp;&#39;&quot;");
         assert_eq!(line("a\nb"), "a<mark>\\n</mark>b");
+    }
+
+    #[test]
+    fn names_in_a_sentence_are_set_apart_and_still_escaped() {
+        assert_eq!(ticked("`a<` may not `b`"), "<code>a&lt;</code> may not <code>b</code>");
+        assert_eq!(ticked("`a` may ` not"), "`a` may ` not");
+        assert_eq!(ticked("nobody"), "nobody");
     }
 
     #[test]

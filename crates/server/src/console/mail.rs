@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Map;
 
 use super::form::Signed;
-use super::html::shown;
+use super::html::ticked;
 use super::page::{Frame, Room, draw, segment};
 use super::ruling::sentence;
 use super::visitor::Visitor;
@@ -153,7 +153,7 @@ pub async fn rejection(
     let Json(story) = mail::rejection(State(app), visitor.caller.clone(), Path(id)).await?;
     draw(&RejectionPage {
         frame: Frame::of(&visitor, Room::Mail, w.rejection),
-        lead: shown(&sentence(&story.rejection.reason, w)),
+        lead: ticked(&sentence(&story.rejection.reason, w)),
         lines: lines(&story.layers, w),
         unnamed: false,
         now: story.now.as_ref().map(|it| Now::of(it, Some("deny"), w)),

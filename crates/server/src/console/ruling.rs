@@ -3,7 +3,7 @@
 //! recorded sentence names. One that is not known here, or that an operator wrote, is shown as it
 //! is.
 
-use super::html::shown;
+use super::html::{shown, ticked};
 use super::pattern::{Pattern, in_chinese};
 use super::words::Words;
 
@@ -359,8 +359,8 @@ pub fn sentence(detail: &str, w: &Words) -> String {
 /// quoted where it is a tool's or a program's.
 pub fn told(text: &str, w: &Words) -> String {
     match w.is_chinese().then(|| in_chinese(SENTENCES, text)) {
-        None => shown(text),
-        Some(Some(chinese)) => shown(&chinese),
+        None => ticked(text),
+        Some(Some(chinese)) => ticked(&chinese),
         Some(None) => format!("<q lang=\"\">{}</q>", shown(text)),
     }
 }

@@ -9,7 +9,7 @@ use chancery_domain::event::Event;
 use chancery_domain::id::{AuditId, CallId, MessageId, RunId, idempotency_key};
 use chancery_domain::policy::Ruling;
 
-use super::html::{line, shown};
+use super::html::{line, ticked};
 use super::page::escaped;
 use super::ruling::sentence;
 use super::words::{Words, fill};
@@ -69,7 +69,7 @@ pub fn lines(all: &[Looked], w: &'static Words) -> Vec<Line> {
             class,
             said,
             rule: line(&it.rule),
-            detail: shown(&sentence(&it.detail, w)),
+            detail: ticked(&sentence(&it.detail, w)),
             decides: it.decides,
         }
     };
@@ -91,7 +91,7 @@ pub fn through(ways: &[Way], w: &'static Words, operator: bool) -> Vec<Through> 
     let mut all: Vec<Through> = Vec::new();
     for way in ways {
         let told = Told {
-            text: shown(&sentence(&way.text, w)),
+            text: ticked(&sentence(&way.text, w)),
             rule: line(&way.rule),
             who: may(&way.who, w),
             href: if operator { written(way) } else { String::new() },
@@ -108,7 +108,7 @@ pub fn through(ways: &[Way], w: &'static Words, operator: bool) -> Vec<Through> 
 }
 
 fn may(who: &[String], w: &'static Words) -> String {
-    let names: Vec<String> = who.iter().map(|it| shown(&sentence(it, w))).collect();
+    let names: Vec<String> = who.iter().map(|it| ticked(&sentence(it, w))).collect();
     match names.is_empty() {
         true => String::new(),
         false => fill(w.way_who, &[("who", &names.join(w.way_or))]),

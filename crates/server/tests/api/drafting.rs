@@ -59,7 +59,7 @@ async fn a_draft_says_what_it_would_have_meant_and_changes_nothing(on: On) {
         "Of 4 calls in 2 runs, 2 would be ruled on more strictly, 0 less.",
         "<span class=\"ruling allow\">allow</span>",
         "<span class=\"ruling deny\">deny</span>",
-        "the policy says of `note`: denied",
+        "the policy says of <code>note</code>: denied",
         "class=\"effect narrower\"",
         "value=\"apply\"",
         "class=\"plus\"",
@@ -211,8 +211,8 @@ async fn a_draft_is_tried_on_the_mail_that_was_sent(on: On) {
     let page = boss.fill("/org/draft?file=roles.yaml", "/org/draft", &more).await;
     for part in [
         "Of 3 mails, 2 blocked ones would have passed, 1 delivered ones would have been blocked.",
-        "`backend_worker` may not write to `ceo`: it writes to it_manager",
-        "`info` may not be sent to `it_manager`: only report",
+        "<code>backend_worker</code> may not write to <code>ceo</code>: it writes to it_manager",
+        "<code>info</code> may not be sent to <code>it_manager</code>: only report",
     ] {
         assert!(page.text.contains(part), "{part}: {page:?}");
     }

@@ -141,12 +141,19 @@ async fn who_may_change_it_is_what_the_organisation_in_force_says(on: On) {
     let mut browser = Browser::of(&house.server, "lin").await;
     let cookie = browser.cookie.clone();
     for (language, words) in [
-        ("en", format!("may be changed by an operator, or by {personnel}")),
-        ("zh", "可由管理员，或智能体 `hr_manager`（凭 `ceo` 给它的合同）修改".to_owned()),
+        (
+            "en",
+            "may be changed by an operator, or by agent <code>hr_manager</code>, with a contract \
+             of <code>ceo</code>",
+        ),
+        (
+            "zh",
+            "可由管理员，或智能体 <code>hr_manager</code>（凭 <code>ceo</code> 给它的合同）修改",
+        ),
     ] {
         browser.cookie = format!("{cookie}; chancery_language={language}");
         let page = browser.get("/org?agent=gone&tool=note").await.text;
-        assert!(page.contains(&words), "{language}: {page}");
+        assert!(page.contains(words), "{language}: {page}");
     }
     // Where nobody can be given the contract, it is an operator's alone.
     house.change("  ceo: {role: ceo, active: false}\n", "").await;

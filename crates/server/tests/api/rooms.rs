@@ -520,12 +520,16 @@ async fn a_reader_of_chinese_reads_why_in_chinese_and_the_record_stays_english(o
     let english = "`burn` has the capability `arson`: denied";
     for page in [format!("/runs/{run}"), format!("/inbox/{}", asked[0]["id"].as_str().unwrap())] {
         let chinese = reader.get(&page).await.text;
-        assert!(chinese.contains("`pay` 为高风险"), "{page}: {chinese}");
+        assert!(chinese.contains("<code>pay</code> 为高风险"), "{page}: {chinese}");
         assert!(chinese.contains("须批准"), "{page}: {chinese}");
-        assert!(browser.get(&page).await.text.contains("`pay` is of high risk"));
+        assert!(browser.get(&page).await.text.contains("<code>pay</code> is of high risk"));
     }
     assert!(
-        reader.get(&format!("/runs/{run}")).await.text.contains("`burn` 具有能力 `arson`：拒绝")
+        reader
+            .get(&format!("/runs/{run}"))
+            .await
+            .text
+            .contains("<code>burn</code> 具有能力 <code>arson</code>：拒绝")
     );
     let kept = lin.get("/api/audit?ruling=deny").await.json();
     assert_eq!(kept["items"][0]["reasons"][0]["detail"], english);

@@ -9,7 +9,7 @@ use chancery_store::permission::Before;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::console::html::{line, shown};
+use crate::console::html::{line, shown, ticked};
 use crate::console::ruling::sentence;
 use crate::console::time;
 use crate::console::wire::actor;
@@ -208,7 +208,7 @@ pub fn whys(reasons: &[Reason], w: &'static Words) -> Vec<Why> {
         rule: line(&it.rule),
         outcome: it.outcome.clone(),
         word: w.ruling_word(&it.outcome).to_owned(),
-        detail: shown(&sentence(&it.detail, w)),
+        detail: ticked(&sentence(&it.detail, w)),
     };
     reasons.iter().map(why).collect()
 }

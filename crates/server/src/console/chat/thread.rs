@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::members::{Presence, presences};
 use crate::console::card::{self, Card, Why, whys};
-use crate::console::html::{line, markdown, shown};
+use crate::console::html::{line, markdown, shown, ticked};
 use crate::console::ruling::{sentence, told as as_told};
 use crate::console::trace::extended;
 use crate::console::visitor::Visitor;
@@ -268,7 +268,7 @@ async fn within(
                 said.push(Said::Agent { id, who: speaker.clone(), text, at });
             }
             Event::Failed(failed) => {
-                let (run, error) = (run.id.to_string(), shown(&sentence(&failed.error, w)));
+                let (run, error) = (run.id.to_string(), ticked(&sentence(&failed.error, w)));
                 said.push(Said::Failed { id, run, error });
             }
             Event::Cancelled(_) => {

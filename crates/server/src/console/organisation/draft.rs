@@ -18,7 +18,7 @@ use crate::console::audit::operator;
 use crate::console::card::{DiffLine, diff};
 use crate::console::finding::{Finding, findings};
 use crate::console::form::Signed;
-use crate::console::html::shown;
+use crate::console::html::{shown, ticked};
 use crate::console::meaning::{Means, means};
 use crate::console::page::{Frame, Room, draw_as};
 use crate::console::ruling::sentence;
@@ -340,7 +340,7 @@ fn row(it: &Change, seen: Seen, w: &'static Words) -> ImpactRow {
         tool: shown(&it.tool),
         before: it.before.as_str(),
         after: it.after.as_str(),
-        because: shown(&sentence(&it.because, w)),
+        because: ticked(&sentence(&it.because, w)),
         times: seen.times,
         run: seen.run.to_string(),
     }
@@ -354,7 +354,7 @@ fn mail_row(it: &MailChange, seen: MailSeen, w: &'static Words) -> MailRow {
         kind: shown(&it.kind),
         before,
         after,
-        because: shown(&sentence(&it.because, w)),
+        because: ticked(&sentence(&it.because, w)),
         times: seen.times,
         run: seen.run.map(|it| it.to_string()).unwrap_or_default(),
     }

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use super::{Bar, Detail, Line, Scale, Stretch};
 use crate::console::card::whys;
-use crate::console::html::{line, markdown, shown};
+use crate::console::html::{line, markdown, shown, ticked};
 use crate::console::ruling::sentence;
 use crate::console::runs::goal;
 use crate::console::time;
@@ -308,7 +308,7 @@ impl Fold<'_> {
                 self.instant(place, at);
             }
             Event::Failed(failed) => {
-                let place = self.push("failed", it.depth, id, shown(&sentence(&failed.error, w)));
+                let place = self.push("failed", it.depth, id, ticked(&sentence(&failed.error, w)));
                 self.lines[place].line.state = "failed";
                 self.lines[place].line.word = w.status_failed.to_owned();
                 self.instant(place, at);
