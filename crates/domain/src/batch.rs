@@ -26,9 +26,11 @@
 //! ```
 
 mod cover;
+mod remembered;
 mod spoken;
 
 pub use cover::Cover;
+pub use remembered::{NoScope, Pattern, Question};
 
 use std::marker::PhantomData;
 use std::sync::Arc;

@@ -332,8 +332,8 @@ pub struct Remember {
     pub expires_at: Timestamp,
 }
 
-/// For which calls of the same person a remembered decision holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// For which calls of the same person a remembered decision holds. The wider, the more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleScope {
     Run,

@@ -231,7 +231,7 @@ pub fn standing_rule(rule: rule::StandingRule) -> StandingRule {
         user: rule.user.0,
         agent: rule.agent.0,
         run_id: rule.run.to_string(),
-        scope: rule.scope,
+        scope: rule.scope.as_str().to_owned(),
         tool: rule.tool,
         signature: rule.signature,
         permission_id: rule.permission.to_string(),

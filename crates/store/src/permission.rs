@@ -1,6 +1,7 @@
 //! Permission requests as people see them: rows that the runs' logs have made.
 
-use chancery_domain::event::{Actor, Call, Request};
+use chancery_domain::batch::{Pattern, Question};
+use chancery_domain::event::{Actor, Call, Request, RuleScope};
 use chancery_domain::id::{AgentId, MessageId, PermissionId, RunId, UserId};
 use chancery_domain::policy::{Reason, Ruling};
 use jiff::Timestamp;
@@ -48,6 +49,9 @@ pub struct PermissionFilter {
     /// Only requests after this one: they are listed oldest first.
     pub after: Option<PermissionId>,
     pub newest_first: bool,
+    pub tool: Option<String>,
+    /// Only what was asked since then.
+    pub since: Option<Timestamp>,
 }
 
 /// What waits for an answer, in short: another mark, and something has changed.
@@ -55,6 +59,32 @@ pub struct PermissionFilter {
 pub struct Pending {
     pub count: u64,
     pub newest: Option<PermissionId>,
+}
+
+impl PermissionRow {
+    /// As a remembered answer looks at it.
+    pub fn question(&self) -> Question<'_> {
+        Question {
+            user: &self.user,
+            agent: &self.agent,
+            run: self.run,
+            tool: &self.call.tool,
+            signature: self.request.signature.as_deref(),
+        }
+    }
+
+    /// What an answer to it would be remembered for, unless it is asked each time.
+    pub fn pattern(&self, scope: RuleScope) -> Option<Pattern> {
+        let Question { user, agent, run, tool, signature } = self.question();
+        Some(Pattern {
+            scope,
+            user: user.clone(),
+            agent: agent.clone(),
+            run,
+            tool: tool.to_owned(),
+            signature: signature?.to_owned(),
+        })
+    }
 }
 
 /// How often the same was asked before, and what was answered.
@@ -97,6 +127,12 @@ impl Store {
         }
         if let Some(after) = filter.after {
             and("id >", Param::Uuid(after.0));
+        }
+        if let Some(tool) = &filter.tool {
+            and("tool =", Param::Text(storable(tool)));
+        }
+        if let Some(since) = filter.since {
+            and("asked_at >=", Param::Int(since.as_microsecond()));
         }
         params.push(Param::Int(i64::from(limit)));
         let order = if filter.newest_first { " DESC" } else { "" };

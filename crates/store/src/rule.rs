@@ -2,7 +2,8 @@
 //! from, in its transaction; here they are looked up, listed and revoked.
 
 use chancery_domain::audit::Entry;
-use chancery_domain::event::Actor;
+use chancery_domain::batch::{Pattern, Question};
+use chancery_domain::event::{Actor, RuleScope};
 use chancery_domain::id::{AgentId, PermissionId, RuleId, RunId, UserId};
 use jiff::Timestamp;
 
@@ -17,8 +18,8 @@ pub struct StandingRule {
     pub user: UserId,
     pub agent: AgentId,
     pub run: RunId,
-    /// `run`, `agent` or `always`: how much of the above a call must share.
-    pub scope: String,
+    /// How much of the above a call must share.
+    pub scope: RuleScope,
     pub tool: String,
     pub signature: String,
     pub permission: PermissionId,
@@ -40,33 +41,45 @@ pub struct Wanted<'w> {
     pub now: Timestamp,
 }
 
+/// Of the rules about one call. Each was made by hand: were there more, the narrowest and oldest
+/// would be left out, and somebody asked.
+const ALIKE_MAX: i64 = 1000;
+
 const COLUMNS: &str = "id, user_id, agent_id, run_id, scope, tool, signature, permission_id, \
                        made_by, made_at, expires_at, revoked_at, revoked_by";
 
 impl Store {
-    /// A rule that covers a call, if there is one.
+    /// A rule that covers a call, if there is one. Those that hold are found here; which of them
+    /// answers is said in one place.
     pub async fn rule_for(&self, wanted: &Wanted<'_>) -> Result<Option<RuleId>, StoreError> {
         #[cfg(feature = "faults")]
         self.point().await?;
-        let found = self
-            .query(
-                "SELECT id FROM standing_rules WHERE user_id = $1 AND tool = $2 AND signature = $3
-                   AND revoked_at IS NULL AND expires_at > $4
-                   AND (scope = 'always' OR (scope = 'agent' AND agent_id = $5)
-                     OR (scope = 'run' AND run_id = $6))
-                 ORDER BY id LIMIT 1",
-                vec![
-                    Param::Text(storable(wanted.user.as_str())),
-                    Param::Text(storable(wanted.tool)),
-                    Param::Text(storable(wanted.signature)),
-                    Param::Int(wanted.now.as_microsecond()),
-                    Param::Text(storable(wanted.agent.as_str())),
-                    Param::Uuid(wanted.run.0),
-                ],
-                |row| Ok(RuleId(row.uuid(0)?)),
-            )
-            .await?;
-        Ok(found.into_iter().next())
+        let (user, agent) = (storable(wanted.user.as_str()), storable(wanted.agent.as_str()));
+        let (tool, signature) = (storable(wanted.tool), storable(wanted.signature));
+        let sql = format!(
+            "SELECT {COLUMNS} FROM standing_rules
+             WHERE user_id = $1 AND tool = $2 AND signature = $3
+               AND revoked_at IS NULL AND expires_at > $4
+             ORDER BY CASE scope WHEN 'always' THEN 0 WHEN 'agent' THEN 1 ELSE 2 END, id DESC
+             LIMIT $5"
+        );
+        let params = vec![
+            Param::Text(user.clone()),
+            Param::Text(tool.clone()),
+            Param::Text(signature.clone()),
+            Param::Int(wanted.now.as_microsecond()),
+            Param::Int(ALIKE_MAX),
+        ];
+        let alike = self.query(sql, params, rule).await?;
+        let question = Question {
+            user: &UserId(user),
+            agent: &AgentId(agent),
+            run: wanted.run,
+            tool: &tool,
+            signature: Some(&signature),
+        };
+        let answers = alike.into_iter().filter(|it| it.pattern().answers(question));
+        Ok(answers.map(|it| it.id).min())
     }
 
     /// Newest first; of one user, or of all.
@@ -145,13 +158,28 @@ impl Store {
     }
 }
 
+impl StandingRule {
+    pub fn pattern(&self) -> Pattern {
+        Pattern {
+            scope: self.scope,
+            user: self.user.clone(),
+            agent: self.agent.clone(),
+            run: self.run,
+            tool: self.tool.clone(),
+            signature: self.signature.clone(),
+        }
+    }
+}
+
 fn rule(row: &dyn Columns) -> Result<StandingRule, StoreError> {
+    let scope = row.text(4)?;
+    let unread = |it| StoreError::Unreadable(format!("the scope of a rule: {it}: `{scope}`"));
     Ok(StandingRule {
         id: RuleId(row.uuid(0)?),
         user: UserId(row.text(1)?),
         agent: AgentId(row.text(2)?),
         run: RunId(row.uuid(3)?),
-        scope: row.text(4)?,
+        scope: scope.parse().map_err(unread)?,
         tool: row.text(5)?,
         signature: row.text(6)?,
         permission: PermissionId(row.uuid(7)?),

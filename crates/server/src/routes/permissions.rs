@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use chancery_api::permission::{Decide, Extend, Permission, Remember};
 use chancery_api::{Page, Problems};
+use chancery_domain::batch::Pattern;
 use chancery_domain::command::{self, Extension, Refusal, Reply};
 use chancery_domain::event::{
     Call, CallResult, Decision, Remember as Remembered, RequestKind, RuleScope,
@@ -66,7 +67,7 @@ pub async fn list(
         run: run.map_err(|it| wrong("run", &it))?,
         user: caller.asked_for(&app)?,
         after: after.map_err(|it| wrong("cursor", &it))?,
-        newest_first: false,
+        ..PermissionFilter::default()
     };
     let limit = paging::limit(params.limit);
     let rows = app.store.permissions(&filter, limit + 1).await?;
@@ -260,19 +261,13 @@ fn remembered(
     };
     let scope = match &*scope {
         "once" => return Ok(None),
-        "run" | "this_run" => RuleScope::Run,
-        "agent" | "this_agent" => RuleScope::Agent,
-        "always" => RuleScope::Always,
-        _ => {
-            return Err(bad_request("`remember` is `once`, `run`, `agent` or `always`".to_owned()));
-        }
+        "this_run" => RuleScope::Run,
+        "this_agent" => RuleScope::Agent,
+        other => other.parse().map_err(|_| {
+            bad_request("`remember` is `once`, `run`, `agent` or `always`".to_owned())
+        })?,
     };
-    let Some(signature) = row.request.signature.clone() else {
-        return Err(ApiError::Unprocessable {
-            code: "not_rememberable",
-            detail: "this is asked each time: the answer cannot be remembered".to_owned(),
-        });
-    };
+    let Pattern { tool, signature, .. } = pattern(row, scope)?;
     let longest = app.permissions.remember_for;
     let expires_after = match expires_after {
         None => longest,
@@ -281,8 +276,15 @@ fn remembered(
     let expires_at = now
         .checked_add(expires_after.0.min(longest.0))
         .map_err(|it| bad_request(format!("`expires_after`: {it}")))?;
-    let tool = row.call.tool.clone();
     Ok(Some(Remembered { rule: clock::new_rule_id(), scope, tool, signature, expires_at }))
+}
+
+/// What an answer to a question would be remembered for.
+pub fn pattern(row: &PermissionRow, scope: RuleScope) -> Result<Pattern> {
+    row.pattern(scope).ok_or_else(|| ApiError::Unprocessable {
+        code: "not_rememberable",
+        detail: "this is asked each time: the answer cannot be remembered".to_owned(),
+    })
 }
 
 /// Edited arguments are ruled on like any others, before they are granted. Deny still denies;

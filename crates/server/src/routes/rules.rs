@@ -5,6 +5,7 @@ use axum::extract::{Path, State};
 use chancery_api::permission::{Narrow, StandingRule};
 use chancery_api::{Page, Problems};
 use chancery_domain::audit::{Entry, kind};
+use chancery_domain::event::RuleScope;
 use chancery_domain::id::RuleId;
 use chancery_runtime::clock;
 use chancery_runtime::tool::config::Span;
@@ -99,10 +100,7 @@ pub async fn narrow(
 ) -> Result<Json<StandingRule>> {
     let rule = visible(&app, &caller, &id).await?;
     let now = app.store.now().await?;
-    let scope = body.scope.unwrap_or_else(|| rule.scope.clone());
-    if !matches!(&*scope, "run" | "agent" | "always") {
-        return Err(bad_request("`scope` is `run`, `agent` or `always`".to_owned()));
-    }
+    let scope = narrowed(&rule, body.scope.as_deref())?;
     let expires_at = match body.expires_after {
         None => rule.expires_at,
         Some(given) => {
@@ -116,18 +114,28 @@ pub async fn narrow(
         agent: Some(rule.agent.clone()),
         tool: Some(rule.tool.clone()),
         reference: Some(rule.id.to_string()),
-        detail: json!({ "scope": scope, "expires_at": expires_at }),
+        detail: json!({ "scope": scope.as_str(), "expires_at": expires_at }),
         ..Entry::new(clock::new_audit_id(), kind::RULE_NARROWED, caller.actor())
     };
-    if !app.store.narrow_rule(rule.id, &scope, expires_at, now, entry).await? {
-        let detail = "the rule does not hold any more, or would cover more than it does".to_owned();
-        return Err(ApiError::Conflict { code: "not_narrower", detail });
+    if !app.store.narrow_rule(rule.id, scope.as_str(), expires_at, now, entry).await? {
+        return Err(not_narrower());
     }
     let rule = visible(&app, &caller, &id).await?;
     Ok(Json(view::standing_rule(rule)))
 }
 
-async fn visible(app: &App, caller: &Caller, id: &str) -> Result<rule::StandingRule> {
+/// The scope that somebody names for a rule, or the one that it has.
+pub fn narrowed(rule: &rule::StandingRule, given: Option<&str>) -> Result<RuleScope> {
+    let wrong = |it| bad_request(format!("`scope`: {it}"));
+    given.map_or(Ok(rule.scope), |it| it.parse().map_err(wrong))
+}
+
+pub fn not_narrower() -> ApiError {
+    let detail = "the rule does not hold any more, or would cover more than it does".to_owned();
+    ApiError::Conflict { code: "not_narrower", detail }
+}
+
+pub async fn visible(app: &App, caller: &Caller, id: &str) -> Result<rule::StandingRule> {
     let missing = || ApiError::NotFound { what: "rule", id: id.chars().take(64).collect() };
     let user = caller.asked_for(app)?;
     let parsed: RuleId = id.parse().map_err(|_| missing())?;
