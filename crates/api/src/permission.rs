@@ -215,6 +215,45 @@ pub struct StandingRule {
     pub revoked_by: Option<String>,
 }
 
+/// What a remembered answer would have answered, had there been one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Matches {
+    /// `run`, `agent` or `always`
+    pub scope: String,
+    #[schema(value_type = String, format = DateTime)]
+    pub since: Timestamp,
+    /// How many questions it would have answered, the one that is asked left aside.
+    pub asked: u64,
+    pub granted: u64,
+    pub denied: u64,
+    /// Of these, by whoever looks.
+    pub granted_by_you: u64,
+    pub denied_by_you: u64,
+    /// How many questions about the tool were looked at, the newest first.
+    pub looked_at: u64,
+    /// Whether there were more of them than are looked at.
+    pub cut_off: bool,
+    /// The newest of those that it would have answered, at most 50.
+    pub questions: Vec<Matched>,
+}
+
+/// A question that a remembered answer would have answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Matched {
+    pub id: String,
+    pub run_id: String,
+    pub agent: String,
+    /// As they were asked for.
+    #[schema(value_type = Object)]
+    pub arguments: Value,
+    /// `pending`, `granted`, `denied`, `expired` or `cancelled`
+    pub status: String,
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+    #[schema(required = true)]
+    pub decided_by: Option<String>,
+}
+
 /// `POST /api/rules/{id}/narrow`
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

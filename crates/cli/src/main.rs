@@ -5,6 +5,7 @@ mod elapsed;
 mod fields;
 mod isolation;
 mod layers;
+mod matches;
 mod outcome;
 mod output;
 mod server;

@@ -431,7 +431,8 @@ function nextAfter(call) {
 document.addEventListener("submit", async (event) => {
   const form = event.target;
   if (form.method !== "post") return;
-  const sends = form.matches("[data-send]");
+  const aside = event.submitter && event.submitter.hasAttribute("formaction");
+  const sends = form.matches("[data-send]") && !aside;
   if (sends || underWay.has(form)) event.preventDefault();
   if (underWay.has(form)) return;
   underWay.add(form);
@@ -876,6 +877,42 @@ document.addEventListener("click", (event) => {
     event.stopPropagation();
   }
 }, true);
+
+/* ---- What an answer would have matched, said before it is remembered ---- */
+
+const matching = new WeakMap();
+
+async function preview(form) {
+  const button = find("button[data-matches]", form);
+  if (!button) return;
+  let line = find("p[data-told]", form);
+  if (!line) {
+    const id = new URL(button.formAction).pathname.replace(/\W/g, "-");
+    line = Object.assign(document.createElement("p"), { id, ariaLive: "polite" });
+    line.dataset.told = "";
+    button.closest("p").before(line);
+  }
+  const mine = (matching.get(form) || 0) + 1;
+  matching.set(form, mine);
+  let found = null;
+  try {
+    const data = new URLSearchParams(new FormData(form));
+    const response = await fetch(button.formAction, { method: "POST", body: data, headers: { accept: "text/html" } });
+    found = response.ok && find("[data-matched]", parse(await response.text()));
+  } catch (error) {
+    // The button asks for it, too.
+  }
+  // Something else was chosen since.
+  if (mine !== matching.get(form)) return;
+  line.className = found ? found.className : "";
+  line.textContent = found ? found.textContent : "";
+}
+
+document.addEventListener("toggle", (event) => {
+  const form = event.target.open && find("form:has(button[data-matches])", event.target);
+  if (form) preview(form);
+}, true);
+document.addEventListener("change", (event) => event.target.form && preview(event.target.form));
 
 /* ---- Times: in the reader's zone, and going on by themselves ---- */
 

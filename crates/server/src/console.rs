@@ -19,6 +19,7 @@ mod learned;
 mod live;
 mod look;
 mod mail;
+mod matches;
 mod meaning;
 mod memory;
 mod oidc;
@@ -82,6 +83,7 @@ pub fn router(here: &str) -> Router<App> {
         .route("/inbox/{id}/edit", post(inbox::edit))
         .route("/inbox/{id}/extend", post(inbox::extend::extend))
         .route("/inbox/{id}/ask", post(inbox::ask::ask))
+        .route("/inbox/{id}/matches", post(matches::of_question))
         .route("/chat", get(chat::list).post(chat::begin))
         .route("/chat/{key}", get(chat::show).post(chat::say))
         .route("/runs", get(runs::list))
@@ -107,6 +109,7 @@ pub fn router(here: &str) -> Router<App> {
         .route("/audit/{id}", get(audit::show))
         .route("/rules", get(rules::list))
         .route("/rules/{id}/narrow", post(rules::narrow))
+        .route("/rules/{id}/matches", post(matches::of_rule))
         .route("/rules/{id}/revoke", post(rules::revoke))
         .route("/settings", get(settings::show))
         .route("/settings/models/{name}/test", post(settings::test))

@@ -25,7 +25,7 @@ use crate::mcp;
 use crate::metrics::Metrics;
 use crate::organisation::Organisation;
 use crate::routes::{
-    audit, authorize, contracts, forks, health, inquiries, mail, memories, openai, org,
+    audit, authorize, contracts, forks, health, inquiries, mail, matches, memories, openai, org,
     permissions, rules, runs, signals, steer, tokens, webhooks,
 };
 use crate::surface::surface;
@@ -98,6 +98,7 @@ surface! {
     permissions::show;
     permissions::decide;
     permissions::extend;
+    matches::of_question;
     inquiries::ask;
     org::show, org::change;
     org::impact;
@@ -126,6 +127,7 @@ surface! {
     rules::list;
     rules::show, rules::revoke;
     rules::narrow;
+    matches::of_rule;
     tokens::make, tokens::list;
     tokens::revoke;
     webhooks::list;

@@ -7,6 +7,7 @@ pub mod forks;
 pub mod health;
 pub mod inquiries;
 pub mod mail;
+pub mod matches;
 pub mod memories;
 pub mod openai;
 pub mod org;

@@ -70,6 +70,8 @@ mod machine;
 mod mail;
 #[path = "api/mailroom.rs"]
 mod mailroom;
+#[path = "api/matches.rs"]
+mod matches;
 #[path = "api/mcp.rs"]
 mod mcp;
 #[path = "api/memories.rs"]

@@ -3,7 +3,7 @@
 use super::{Client, ClientError, segment};
 use crate::Page;
 use crate::permission::{
-    Authorize, Authorized, Decide, Extend, Inquire, Narrow, Permission, StandingRule,
+    Authorize, Authorized, Decide, Extend, Inquire, Matches, Narrow, Permission, StandingRule,
 };
 
 impl Client {
@@ -33,6 +33,12 @@ impl Client {
         self.post(&format!("/api/permissions/{}/extend", segment(id)), extend).await
     }
 
+    /// What an answer to it would have answered before, had it been remembered for this scope.
+    pub async fn matches(&self, id: &str, scope: &str) -> Result<Matches, ClientError> {
+        let scope = segment(scope);
+        self.get(&format!("/api/permissions/{}/matches?scope={scope}", segment(id))).await
+    }
+
     /// What the rules would say. Nothing runs.
     pub async fn authorize(&self, question: &Authorize) -> Result<Authorized, ClientError> {
         self.post("/api/authorize", question).await
@@ -44,6 +50,16 @@ impl Client {
 
     pub async fn rule(&self, id: &str) -> Result<StandingRule, ClientError> {
         self.get(&format!("/api/rules/{}", segment(id))).await
+    }
+
+    /// What a rule would have answered before, were it narrowed to this scope; or as it is.
+    pub async fn matches_of_rule(
+        &self,
+        id: &str,
+        scope: Option<&str>,
+    ) -> Result<Matches, ClientError> {
+        let scope = segment(scope.unwrap_or_default());
+        self.get(&format!("/api/rules/{}/matches?scope={scope}", segment(id))).await
     }
 
     pub async fn narrow_rule(

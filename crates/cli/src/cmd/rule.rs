@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use crate::Global;
 use crate::elapsed::{self, span};
 use crate::fields::Fields;
+use crate::matches;
 use crate::outcome::{Misused, Outcome, Stopped};
 use crate::output::{self, one_line};
 use crate::server::client;
@@ -38,6 +39,9 @@ pub enum Command {
         /// How long it still holds: `30m`, `8h`, `7d`
         #[arg(long = "for", value_name = "TIME", required_unless_present = "scope")]
         holds_for: Option<String>,
+        /// Says what it would have matched, with the questions, and changes nothing
+        #[arg(long)]
+        preview: bool,
     },
     /// Makes it hold no more: what it covers is asked again
     Revoke { id: String },
@@ -59,8 +63,19 @@ pub async fn run(global: &Global, command: Command) -> anyhow::Result<Outcome> {
             }
         }
         Command::Show { id } => print(global, &named(&client, &id).await?)?,
-        Command::Narrow { id, scope, holds_for } => {
+        Command::Narrow { id, scope, holds_for, preview } => {
             let id = named(&client, &id).await?.id;
+            if preview || matches::is_watched(global) {
+                let found = client.matches_of_rule(&id, scope.as_deref()).await?;
+                match (preview, global.json) {
+                    (false, _) => matches::say(&id, &found),
+                    (true, true) => return output::json(&found).map(|()| Outcome::Done),
+                    (true, false) => {
+                        output::line(format_args!("{id} {}", matches::told(&found)))?;
+                        return matches::list(&found).map(|()| Outcome::Done);
+                    }
+                }
+            }
             let narrow = Narrow { scope, expires_after: holds_for };
             print(global, &client.narrow_rule(&id, &narrow).await?)?;
         }

@@ -163,7 +163,13 @@ fn a_remembered_answer_holds_until_it_is_revoked() {
     bank.chancery(&["approval", "approve", &requests[0], "--for", "1h"]).usage();
     bank.chancery(&["approval", "approve", &requests[0], "--remember", "ever"]).usage();
     let remember = ["approval", "approve", &requests[0], "--remember", "agent", "--for", "1h"];
-    assert_eq!(bank.chancery(&remember).code, 0);
+    // What it would have matched is said before, and nothing is decided by asking for it alone.
+    let preview = bank.chancery(&[&remember[..], &["--preview"]].concat());
+    assert!(preview.done().contains("would have matched 1 asked in 30 days: 0 approved"));
+    assert!(preview.out.contains(&requests[1]) && preview.out.contains(" pending "), "{preview:?}");
+    bank.chancery(&["approval", "approve", &requests[0], "--preview"]).usage();
+    assert_eq!(bank.open_requests().len(), 2);
+    assert!(bank.chancery(&remember).done().starts_with("approved "));
     assert_eq!(bank.chancery(&["approval", "approve", &requests[1]]).code, 0);
     assert_eq!(bank.paid_by(&run).len(), 2);
     let rules = bank.chancery(&["rule", "ls", "--json"]).json();
@@ -183,6 +189,11 @@ fn a_remembered_answer_holds_until_it_is_revoked() {
     assert_eq!(bank.paid().len(), 4);
     // It can be made to cover less, and not more.
     bank.chancery(&["rule", "narrow", &rule]).usage();
+    let scope = ["rule", "narrow", &rule, "--scope", "run", "--preview"];
+    let preview = bank.chancery(&scope);
+    assert!(preview.done().contains("would have matched 2 asked in 30 days: 2 approved"));
+    assert!(preview.out.contains(&requests[0]), "{preview:?}");
+    assert_eq!(bank.chancery(&["rule", "ls", "--json"]).json()["items"][0]["scope"], "agent");
     let narrowed = bank.chancery(&["rule", "narrow", &rule[..30], "--for", "5m", "--json"]).json();
     assert!(narrowed["expires_at"].as_str() < rules["items"][0]["expires_at"].as_str());
     assert!(bank.chancery(&["rule", "narrow", &rule, "--for", "6h"]).failed(7).contains("more"));

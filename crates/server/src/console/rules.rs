@@ -39,9 +39,9 @@ struct RulesPage {
 }
 
 #[derive(Debug)]
-struct Row {
-    id: String,
-    tool: String,
+pub struct Row {
+    pub id: String,
+    pub tool: String,
     covers: String,
     scope: &'static str,
     agent: String,
@@ -55,8 +55,8 @@ struct Row {
     left: String,
     over: String,
     /// What it may be narrowed to: less than it covers, and shorter than it holds.
-    scopes: Vec<(&'static str, &'static str)>,
-    times: Vec<(&'static str, &'static str)>,
+    pub scopes: Vec<(&'static str, &'static str)>,
+    pub times: Vec<(&'static str, &'static str)>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -89,7 +89,7 @@ pub async fn list(
     draw(&RulesPage { frame, rows, did, next: page.next_cursor })
 }
 
-fn row(it: &StandingRule, w: &'static Words, now: Timestamp) -> Row {
+pub fn row(it: &StandingRule, w: &'static Words, now: Timestamp) -> Row {
     let holds = it.revoked_at.is_none() && it.expires_at > now;
     let over = match &it.revoked_by {
         Some(by) => fill(w.rule_taken_back, &[("name", &line(&actor(by, w)))]),
@@ -176,9 +176,9 @@ fn told(it: &StandingRule, w: &'static Words, now: Timestamp) -> String {
 #[derive(Debug, Deserialize)]
 pub struct Less {
     #[serde(default)]
-    scope: String,
+    pub scope: String,
     #[serde(default)]
-    expires_after: String,
+    pub expires_after: String,
 }
 
 pub async fn narrow(

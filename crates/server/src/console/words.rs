@@ -282,6 +282,13 @@ words! {
     remember_covers: "Covers", "涵盖";
     remember_same: "the very same arguments", "完全相同的参数";
     remember_like: "every {tool} whose command begins with {signature}, whatever its other arguments are", "所有命令以 {signature} 开头的 {tool}，无论其他参数为何";
+    matches_title: "What it would have matched", "会匹配哪些询问";
+    matches_lead: "Nothing is decided by looking. These are the questions that were recorded; what a rule answered by itself was never asked.", "查看不会作出任何决定。这里只列出有记录的询问；由规则自动答复的调用不会询问。";
+    matches_see: "See what it would have matched", "查看会匹配哪些询问";
+    matches_some: "Would have matched {n} asked in 30 days: {g} approved ({gy} by you), {d} denied ({dy} by you).", "过去 30 天内会匹配 {n} 次询问：批准 {g} 次（你 {gy} 次），拒绝 {d} 次（你 {dy} 次）。";
+    matches_none: "Would have matched nothing else that was asked in 30 days.", "过去 30 天内没有其他询问与之匹配。";
+    matches_cut: "Only the newest {n} questions about this tool were looked at.", "仅查看了关于此工具的最近 {n} 次询问。";
+    matches_more: "Only the newest are listed.", "仅列出最近的询问。";
     remember_do: "Approve and remember", "批准并记住";
     remember_human: "Remember is not offered: this needs a person each time.", "不提供“记住”：此类调用每次都需要人来决定。";
     recover_lead: "It had started when a server stopped: whether it took effect is unknown.", "服务器停止时它已开始：是否生效未知。";

@@ -9,6 +9,7 @@ use super::card;
 use super::find::{meant, of_run};
 use super::list::is_high;
 use crate::Global;
+use crate::matches;
 use crate::outcome::{Misused, Outcome, Stopped};
 use crate::output::{self, one_line, quoted};
 
@@ -26,6 +27,9 @@ pub struct Approve {
     /// How long it is remembered: `30m`, `8h`, `7d`
     #[arg(long = "for", value_name = "TIME", requires = "remember")]
     remember_for: Option<String>,
+    /// Says what would have been matched, with the questions, and decides nothing
+    #[arg(long, requires = "remember")]
+    preview: bool,
     /// Where the outcome of a call is unknown: what it did; it is not run again
     #[arg(long, value_name = "TEXT", conflicts_with = "remember")]
     result: Option<String>,
@@ -54,7 +58,15 @@ pub enum Scope {
 pub async fn approve(global: &Global, client: &Client, args: Approve) -> anyhow::Result<Outcome> {
     let meant = meant(client, &args.ids).await?;
     let comment = args.comment.filter(|it| !it.trim().is_empty());
+    if args.preview {
+        return preview(global, client, &meant, args.remember).await;
+    }
     check_high(&meant, comment.as_deref())?;
+    if let Some(scope) = args.remember.filter(|_| matches::is_watched(global)) {
+        for it in &meant {
+            matches::say(&card::name(it), &client.matches(&it.id, scope.name()).await?);
+        }
+    }
     let decide = Decide {
         comment,
         remember: args.remember.map(|it| remember(it, args.remember_for)),
@@ -93,13 +105,41 @@ pub fn check_high(meant: &[Permission], comment: Option<&str>) -> Result<(), Sto
         .about(&high.id))
 }
 
+/// What an answer would have matched, had it been remembered before.
+async fn preview(
+    global: &Global,
+    client: &Client,
+    meant: &[Permission],
+    scope: Option<Scope>,
+) -> anyhow::Result<Outcome> {
+    let scope = scope.map(Scope::name).unwrap_or_default();
+    let mut all = Vec::new();
+    for it in meant {
+        let found = client.matches(&it.id, scope).await?;
+        if !global.json {
+            output::line(format_args!("{} {}", card::name(it), matches::told(&found)))?;
+            matches::list(&found)?;
+        }
+        all.push(found);
+    }
+    if global.json {
+        output::json(&json!({ "items": all }))?;
+    }
+    Ok(Outcome::Done)
+}
+
+impl Scope {
+    fn name(self) -> &'static str {
+        match self {
+            Scope::Run => "run",
+            Scope::Agent => "agent",
+            Scope::Always => "always",
+        }
+    }
+}
+
 fn remember(scope: Scope, expires_after: Option<String>) -> Remember {
-    let scope = match scope {
-        Scope::Run => "run",
-        Scope::Agent => "agent",
-        Scope::Always => "always",
-    };
-    Remember::For(RememberFor { scope: scope.to_owned(), expires_after })
+    Remember::For(RememberFor { scope: scope.name().to_owned(), expires_after })
 }
 
 /// One after the other. What was decided stays decided and is said, whatever comes after it.
