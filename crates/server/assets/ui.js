@@ -185,10 +185,15 @@ const parse = (text) => new DOMParser().parseFromString(text, "text/html");
 async function read(address) {
   const response = await fetch(address, { headers: { accept: "text/html" } });
   if (response.redirected && new URL(response.url).pathname === "/signin") {
-    location.reload();
+    if (isTyped()) signInAgain();
+    else location.reload();
     return null;
   }
-  return response.ok ? parse(await response.text()) : null;
+  if (!response.ok) return null;
+  const fresh = parse(await response.text());
+  if (fresh.body.dataset.person === body.dataset.person) return fresh;
+  leave();
+  return null;
 }
 
 // A list of what waits draws its most urgent card. The one that is open stays for as long as it
@@ -357,10 +362,18 @@ async function send(form, submitter) {
       body: data,
       headers: { accept: "text/html" },
     });
+    if (response.status === 401) {
+      buttons.forEach((it) => (it.disabled = false));
+      keepDrafts(form);
+      giveBack(hand);
+      signInAgain();
+      return;
+    }
     const fresh = parse(await response.text());
     const problem = find("[data-problem]", fresh);
     if (!response.ok || problem) {
       buttons.forEach((it) => (it.disabled = false));
+      keepDrafts(form);
       giveBack(hand);
       alarm((problem || fresh.body).textContent.trim().replace(/\s+/g, " "));
       refresh();
@@ -389,6 +402,7 @@ async function send(form, submitter) {
     say(word ? `${word} ✓` : document.title);
   } catch (error) {
     buttons.forEach((it) => (it.disabled = false));
+    keepDrafts(form);
     giveBack(hand);
     alarm(body.dataset.lost);
   }
@@ -878,6 +892,88 @@ document.addEventListener("click", (event) => {
   }
 }, true);
 
+/* ---- When a visit has ended: one signs in on the spot, and what was typed stays ---- */
+
+let door = null;
+
+function isTyped() {
+  const fields = all("textarea, input:not([type=hidden], [type=checkbox], [type=radio])");
+  return fields.some((it) => it.value !== it.defaultValue && !it.closest("dialog"));
+}
+
+// Nothing that was typed here is shown to anybody else: the page goes, with all that is in it.
+const leave = () => location.replace(place());
+
+async function signInAgain() {
+  if (door) return;
+  const box = dialog();
+  door = box;
+  box.addEventListener("close", () => (door = null));
+  box.setAttribute("aria-label", body.dataset.ended);
+  const title = Object.assign(document.createElement("h2"), { textContent: body.dataset.ended });
+  const lead = Object.assign(document.createElement("p"), { textContent: body.dataset.stays });
+  try {
+    const response = await fetch("/signin", { headers: { accept: "text/html" } });
+    const found = document.importNode(find("#door", parse(await response.text())), true);
+    all("a", found).forEach((it) => (it.target = "_blank"));
+    box.append(title, lead, found);
+    find("form", found).addEventListener("submit", enter);
+    lay(box);
+    find("[name=token]", found).focus();
+  } catch (error) {
+    door = null;
+    alarm(body.dataset.ended);
+  }
+}
+
+async function enter(event) {
+  event.preventDefault();
+  event.stopPropagation();
+  const form = event.target;
+  const data = new URLSearchParams(new FormData(form));
+  data.set("next", "/help");
+  try {
+    const response = await fetch(form.action, { method: "POST", body: data, headers: { accept: "text/html" } });
+    const fresh = parse(await response.text());
+    if (response.ok) {
+      entered(fresh);
+      return;
+    }
+    const wrong = find("#wrong", form) || document.createElement("p");
+    Object.assign(wrong, { id: "wrong", className: "wrong", role: "alert" });
+    wrong.textContent = (find("#wrong, [data-problem]", fresh) || fresh.body).textContent.trim();
+    find("button", form).before(wrong);
+    find("[name=token]", form).select();
+  } catch (error) {
+    alarm(body.dataset.lost);
+  }
+}
+
+// The same person goes on where they were, with forms of the new visit. Nothing is sent by itself.
+function entered(fresh) {
+  if (fresh.body.dataset.person !== body.dataset.person) {
+    leave();
+    return;
+  }
+  const { value } = find("input[name=csrf]", fresh);
+  all("input[name=csrf]").forEach((it) => (it.value = value));
+  if (door) door.close();
+  listen();
+  show(body.dataset.again);
+}
+
+// Who has signed in in another tab comes back to this one.
+window.addEventListener("focus", async () => {
+  if (!door) return;
+  try {
+    const response = await fetch("/help", { headers: { accept: "text/html" } });
+    const fresh = parse(await response.text());
+    if (door && fresh.body.dataset.person) entered(fresh);
+  } catch (error) {
+    // There is the form.
+  }
+});
+
 /* ---- What an answer would have matched, said before it is remembered ---- */
 
 const matching = new WeakMap();
@@ -965,13 +1061,18 @@ function dress(root) {
   for (const field of all("textarea[data-draft]", root)) {
     if (field.dataset.dressed) continue;
     field.dataset.dressed = "yes";
-    const key = `draft:${field.dataset.draft}`;
+    const key = `draft:${body.dataset.person}:${field.dataset.draft}`;
     const kept = sessionStorage.getItem(key);
     if (kept && !field.value) field.value = kept;
     field.addEventListener("input", () => sessionStorage.setItem(key, field.value));
     field.form.addEventListener("reset", () => sessionStorage.removeItem(key));
     field.form.addEventListener("submit", () => sessionStorage.removeItem(key));
   }
+}
+
+// A form that was not taken is not sent: its drafts are drafts still.
+function keepDrafts(form) {
+  for (const field of all("textarea[data-draft]", form)) field.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
 // What is put in force is what was checked: once the text is another, it is checked again first.

@@ -18,6 +18,7 @@ mod jump;
 mod learned;
 mod live;
 mod look;
+mod lost;
 mod mail;
 mod matches;
 mod meaning;

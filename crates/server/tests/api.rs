@@ -64,6 +64,8 @@ mod limits;
 mod live;
 #[path = "api/lived_in.rs"]
 mod lived_in;
+#[path = "api/lost.rs"]
+mod lost;
 #[path = "api/machine.rs"]
 mod machine;
 #[path = "api/mail.rs"]

@@ -2,7 +2,8 @@
 
 use askama::Template;
 use axum::Form;
-use axum::extract::{Query, State};
+use axum::extract::{FromRequestParts as _, Query, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use chancery_domain::audit::{Entry, kind};
@@ -10,16 +11,19 @@ use chancery_domain::event::Actor;
 use chancery_domain::id::UserId;
 use chancery_runtime::clock;
 use chancery_store::token::{Token, TokenKind};
+use chancery_store::visit::Visit;
 use jiff::SignedDuration;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::cookie::{self, Kept};
 use super::form::{Signed, own_path};
+use super::learned::Known;
 use super::look::Look;
+use super::lost::{self, Lost};
 use super::page::{Frame, draw, draw_as};
 use super::ruling::sentence;
-use super::visitor::COOKIE;
+use super::visitor::{COOKIE, Visitor};
 use crate::error::{ApiError, Result};
 use crate::extract::check_person;
 use crate::router::App;
@@ -102,19 +106,34 @@ pub async fn enter(
 
 #[derive(Template)]
 #[template(path = "signin.html")]
-struct SignInPage {
+pub struct SignInPage {
     frame: Frame,
     next: String,
     refused: bool,
     /// Who vouches for people, if somebody does.
     issuer: Option<String>,
+    /// A visit has ended while somebody was at something.
+    ended: bool,
+    /// What they had sent.
+    lost: Lost,
+    too_long: bool,
 }
 
 impl SignInPage {
     fn of(app: &App, look: Look, next: &str, refused: bool) -> SignInPage {
         let frame = Frame::outside(look, look.words().sign_in);
         let issuer = app.oidc.as_ref().map(|it| it.config.shown_as());
-        SignInPage { frame, next: own_path(next).to_owned(), refused, issuer }
+        let next = own_path(next).to_owned();
+        let (ended, lost, too_long) = (false, Lost::default(), false);
+        SignInPage { frame, next, refused, issuer, ended, lost, too_long }
+    }
+
+    /// For who was signed in when they began to type.
+    pub fn again(look: Look, known: &Known, next: &str, lost: Lost) -> SignInPage {
+        let frame = Frame { path: next.to_owned(), ..Frame::outside(look, look.words().sign_in) };
+        let (next, issuer) = (next.to_owned(), known.issuer.clone());
+        let too_long = known.too_long;
+        SignInPage { frame, next, refused: false, issuer, ended: true, lost, too_long }
     }
 }
 
@@ -134,31 +153,51 @@ pub async fn sign_in(
 
 #[derive(Debug, Deserialize)]
 pub struct Shown {
+    /// Empty: they have signed in elsewhere meanwhile.
+    #[serde(default)]
     token: String,
     #[serde(default)]
     next: String,
+    #[serde(flatten)]
+    lost: Lost,
 }
 
-/// Lets in whoever shows a person's token.
+/// Lets in whoever shows a person's token, and gives back what they had typed when their last
+/// visit ended.
 pub async fn admit(
     State(app): State<App>,
     _: Stranger,
     look: Look,
-    headers: HeaderMap,
-    Form(Shown { token, next }): Form<Shown>,
+    mut parts: Parts,
+    Form(Shown { token, next, lost }): Form<Shown>,
 ) -> Result<Response> {
-    let shown = token.trim();
+    let (shown, next) = (token.trim(), own_path(&next));
+    let onward = |visitor: &Visitor| {
+        let given = lost::given(visitor, &lost, next);
+        given.unwrap_or_else(|| Ok(Redirect::to(next).into_response()))
+    };
+    if shown.is_empty()
+        && let Ok(visitor) = Visitor::from_request_parts(&mut parts, &app).await
+    {
+        return onward(&visitor);
+    }
     let known = match shown.len() {
         1..=tokens::SECRET_MAX => app.store.token_by_digest(tokens::digest(shown)).await?,
         _ => None,
     };
     match known.filter(|it| it.kind == TokenKind::Human) {
         Some(token) => {
-            let mut response = Redirect::to(own_path(&next)).into_response();
-            begin(&app, &headers, &mut response, &token, "token", VISIT).await?;
+            let secret = open(&app, &parts.headers, &token, "token", VISIT).await?;
+            let visit = Visit { token, vouched: false };
+            let mut response = onward(&Visitor::of(&app, look, visit, &secret, next).await?)?;
+            cookie::set(&app, &parts.headers, &mut response, COOKIE, &secret, Kept::Here(VISIT))?;
             Ok(response)
         }
-        None => draw_as(StatusCode::UNAUTHORIZED, &SignInPage::of(&app, look, &next, true)),
+        None => {
+            let ended = !lost.whose.is_empty();
+            let page = SignInPage { ended, lost, ..SignInPage::of(&app, look, next, true) };
+            draw_as(StatusCode::UNAUTHORIZED, &page)
+        }
     }
 }
 
@@ -172,6 +211,18 @@ pub async fn begin(
     by: &str,
     lasts: SignedDuration,
 ) -> Result<()> {
+    let secret = open(app, headers, token, by, lasts).await?;
+    cookie::set(app, headers, response, COOKIE, &secret, Kept::Here(lasts))
+}
+
+/// The same, with its secret to whoever answers.
+async fn open(
+    app: &App,
+    headers: &HeaderMap,
+    token: &Token,
+    by: &str,
+    lasts: SignedDuration,
+) -> Result<String> {
     let (secret, now) = (clock::new_secret(), clock::now());
     let person = UserId(token.name.clone());
     let entry = Entry {
@@ -184,7 +235,7 @@ pub async fn begin(
     if let Some(before) = cookie::get(app, headers, COOKIE) {
         app.store.end_visit(tokens::digest(before)).await?;
     }
-    cookie::set(app, headers, response, COOKIE, &secret, Kept::Here(lasts))
+    Ok(secret)
 }
 
 #[derive(Debug, Deserialize)]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::Form;
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -15,10 +16,12 @@ use serde::de::DeserializeOwned;
 
 use super::cookie;
 use super::learned::Learned;
+use super::lost;
 use super::visitor::Visitor;
 use crate::error::{ApiError, Result};
 use crate::extract::bad_request;
 use crate::router::App;
+use crate::turnstile::Stranger;
 
 /// A form that takes longer is not being sent, it is being held.
 const BODY: Duration = Duration::from_secs(60);
@@ -41,7 +44,10 @@ impl<T: DeserializeOwned> FromRequest<App> for Signed<T> {
 
     async fn from_request(request: Request, app: &App) -> Result<Signed<T>> {
         let (mut parts, body) = request.into_parts();
-        let visitor = Visitor::from_request_parts(&mut parts, app).await?;
+        let visitor = match Visitor::from_request_parts(&mut parts, app).await {
+            Err(ApiError::Unauthenticated) => return Err(keep(parts, body, app).await),
+            other => other?,
+        };
         let whole = Request::from_parts(parts.clone(), body);
         let bytes = tokio::time::timeout(BODY, Bytes::from_request(whole, app)).await;
         let bytes =
@@ -67,6 +73,29 @@ impl<T: DeserializeOwned> FromRequest<App> for Signed<T> {
         let Form(form) = Form::<T>::from_request(again(), app).await.map_err(unread)?;
         Ok(Signed { visitor, form })
     }
+}
+
+/// A visit has ended: what was typed is read, for the page that asks to sign in again.
+async fn keep(mut parts: Parts, body: Body, app: &App) -> ApiError {
+    let Some(learned) = parts.extensions.get::<Learned>().cloned() else {
+        return ApiError::Unauthenticated;
+    };
+    if let Err(error) = Stranger::from_request_parts(&mut parts, app).await {
+        return error;
+    }
+    learned.vouches(app.oidc.as_ref().map(|it| it.config.shown_as()));
+    match tokio::time::timeout(BODY, lost::read(body)).await {
+        Ok(Some(bytes)) => {
+            let body = Body::from(with_plain_lines(&bytes));
+            let form = Form::from_request(Request::from_parts(parts, body), app).await;
+            if let Ok(Form(fields)) = form {
+                learned.typed(fields);
+            }
+        }
+        Ok(None) => learned.too_long(),
+        Err(_) => return ApiError::Slow,
+    }
+    ApiError::Unauthenticated
 }
 
 /// Browsers end the lines of a form with two characters; what people write has one.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use axum::http::{HeaderMap, header};
 
 use super::form::own_path;
-use super::visitor::Visitor;
+use super::visitor::{Visitor, tag_of};
 
 /// Shared by the layer that draws the page and what reads the request.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +17,10 @@ pub struct Known {
     pub visitor: Option<Visitor>,
     /// The fields of the form.
     fields: Vec<(String, String)>,
+    /// Whether more was sent than is read of who is not signed in.
+    pub too_long: bool,
+    /// Who vouches for people here, for those who are to sign in again.
+    pub issuer: Option<String>,
 }
 
 impl Learned {
@@ -26,6 +30,14 @@ impl Learned {
 
     pub fn typed(&self, fields: Vec<(String, String)>) {
         self.with(|it| it.fields = fields);
+    }
+
+    pub fn too_long(&self) {
+        self.with(|it| it.too_long = true);
+    }
+
+    pub fn vouches(&self, issuer: Option<String>) {
+        self.with(|it| it.issuer = issuer);
     }
 
     pub fn known(&self) -> Known {
@@ -44,13 +56,30 @@ impl Learned {
 const LINE: usize = 60;
 /// What a page put into its form, and nobody typed.
 const NOT_TYPED: [&str; 5] = ["csrf", "back", "digest", "mark", "confirmed"];
+/// What is never given back: what opens something, and a second step that was taken once.
+const NOT_KEPT: [&str; 7] = ["csrf", "digest", "mark", "confirmed", "token", "password", "secret"];
 
 impl Known {
-    /// What was typed and is longer than a line.
+    /// What was typed and is longer than a line, if it was typed by who is there now.
     pub fn long(&self) -> Vec<&(String, String)> {
+        let now = self.visitor.as_ref().map(|it| tag_of(it.name()));
+        if now.zip(self.whose()).is_some_and(|(now, then)| now != then) {
+            return Vec::new();
+        }
         let is_long = |text: &str| text.contains('\n') || text.chars().count() > LINE;
         let typed = |it: &&(String, String)| !NOT_TYPED.contains(&&*it.0) && is_long(&it.1);
         self.fields.iter().filter(typed).collect()
+    }
+
+    /// The fields that may be given back to whom they are from.
+    pub fn kept(&self) -> impl Iterator<Item = &(String, String)> {
+        self.fields.iter().filter(|it| !NOT_KEPT.contains(&&*it.0) && !it.1.is_empty())
+    }
+
+    /// From whose page the form was: the digest of a name.
+    pub fn whose(&self) -> Option<&str> {
+        let mark = self.fields.iter().find(|it| it.0 == "csrf");
+        mark.and_then(|it| it.1.split_once('.')).map(|it| it.1)
     }
 
     /// Where whoever sent it was: as the form says, or the browser, or by what it was sent to.
@@ -99,7 +128,7 @@ mod tests {
             let mut headers = HeaderMap::new();
             headers.insert(header::HOST, HeaderValue::from_static("here:7717"));
             headers.insert(header::REFERER, HeaderValue::from_static(referer));
-            Known { visitor: None, fields }.back(&headers, path)
+            Known { fields, ..Known::default() }.back(&headers, path)
         };
         let at = "/runs/run_1/act";
         assert_eq!(back(Some("/chat/x"), "http://here:7717/inbox", at), "/chat/x");
@@ -140,7 +169,7 @@ mod tests {
             field("text", "two\nlines"),
             field("arguments", &long),
         ];
-        let known = Known { visitor: None, fields };
+        let known = Known { fields, ..Known::default() };
         let names: Vec<&str> = known.long().iter().map(|it| it.0.as_str()).collect();
         assert_eq!(names, ["text", "arguments"]);
     }

@@ -13,8 +13,10 @@ use chancery_runtime::clock;
 use jiff::Timestamp;
 
 use super::assets;
+use super::door::SignInPage;
 use super::learned::Learned;
 use super::look::Look;
+use super::lost::Lost;
 use super::visitor::Visitor;
 use super::words::Words;
 use crate::error::{ApiError, Result};
@@ -185,7 +187,7 @@ pub async fn dress(mut request: Request, next: Next) -> Response {
     }
     let status = response.status();
     if status == StatusCode::UNAUTHORIZED && asked.html {
-        return asked.shown_the_door();
+        return if asked.reads { asked.shown_the_door() } else { asked.led_to_sign_in() };
     }
     if !asked.html {
         return response;
@@ -219,6 +221,7 @@ pub async fn absent(app: &App, request: Request) -> Option<Response> {
 struct Asked {
     look: Look,
     html: bool,
+    reads: bool,
     path: String,
     /// The browser came from another site, and so left our cookie at home.
     from_elsewhere: bool,
@@ -237,6 +240,7 @@ impl Asked {
         Asked {
             look: Look::of(headers),
             html: said("accept").contains("text/html"),
+            reads,
             path: if reads { path.to_owned() } else { "/".to_owned() },
             from_elsewhere: reads && said("sec-fetch-site") == "cross-site",
             to: path.to_owned(),
@@ -255,6 +259,15 @@ impl Asked {
             return Redirect::to("/signin").into_response();
         }
         Redirect::to(&format!("/signin?next={}", escaped(&self.path))).into_response()
+    }
+
+    /// Whoever sent something finds it there again: an address would not carry it.
+    fn led_to_sign_in(self) -> Response {
+        let known = self.learned.known();
+        let back = known.back(&self.headers, &self.to);
+        let lost = Lost::of(&self.to, &known);
+        let page = SignInPage::again(self.look, &known, &back, lost);
+        draw_as(StatusCode::UNAUTHORIZED, &page).unwrap_or_else(ApiError::into_response)
     }
 
     fn told(self, status: StatusCode, problem: Problem) -> Response {

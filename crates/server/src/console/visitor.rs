@@ -4,6 +4,7 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use chancery_runtime::clock;
+use chancery_store::visit::Visit;
 use sha2::{Digest, Sha256};
 
 use super::cookie;
@@ -32,6 +33,22 @@ pub struct Visitor {
 }
 
 impl Visitor {
+    /// Somebody whose visit is known, or has begun a moment ago.
+    pub async fn of(
+        app: &App,
+        look: Look,
+        visit: Visit,
+        secret: &str,
+        path: &str,
+    ) -> Result<Visitor> {
+        let caller = Caller::visiting(visit);
+        let asked_for = caller.asked_for(app)?;
+        let waiting = app.store.pending(asked_for.as_ref()).await?.count;
+        let csrf = csrf(secret, caller.name());
+        let digest = tokens::digest(secret);
+        Ok(Visitor { look, csrf, digest, caller, waiting, path: path.to_owned() })
+    }
+
     pub fn words(&self) -> &'static Words {
         self.look.words()
     }
@@ -48,12 +65,9 @@ impl FromRequestParts<App> for Visitor {
         let secret = cookie::get(app, &parts.headers, COOKIE).ok_or(ApiError::Unauthenticated)?;
         let digest = tokens::digest(secret);
         let visit = app.turnstile.pass(parts, digest, app.store.visit(digest, clock::now()));
-        let caller = Caller::visiting(visit.await?);
-        let asked_for = caller.asked_for(app)?;
-        let waiting = app.store.pending(asked_for.as_ref()).await?.count;
-        let path = parts.uri.path_and_query().map_or("/", |it| it.as_str()).to_owned();
+        let path = parts.uri.path_and_query().map_or("/", |it| it.as_str());
         let look = Look::of(&parts.headers);
-        let visitor = Visitor { look, csrf: csrf(secret), digest, caller, waiting, path };
+        let visitor = Visitor::of(app, look, visit.await?, secret, path).await?;
         if let Some(learned) = parts.extensions.get::<Learned>() {
             learned.came(&visitor);
         }
@@ -61,8 +75,19 @@ impl FromRequestParts<App> for Visitor {
     }
 }
 
-/// What a page of the visit knows and no other page does. It tells nothing of the secret.
-pub fn csrf(secret: &str) -> String {
+/// What a page of the visit knows and no other page does. It tells nothing of the secret, and
+/// says whose page it is, also when the visit is over.
+fn csrf(secret: &str, person: &str) -> String {
     let digest = Sha256::new().chain_update(b"csrf:").chain_update(secret).finalize();
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{}.{}", hex(&digest), tag_of(person))
+}
+
+/// A name as a form carries it: to be compared, and no secret.
+pub fn tag_of(person: &str) -> String {
+    let digest = Sha256::new().chain_update(b"person:").chain_update(person).finalize();
+    hex(&digest[..16])
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

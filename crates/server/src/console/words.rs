@@ -123,6 +123,16 @@ words! {
     sign_in_or: "Or with a token", "或使用令牌";
     sign_in_failed: "You are not signed in", "登录未成功";
     sign_in_failed_id: "Whoever runs this server finds it in the audit as", "服务器管理者可在审计中查到：";
+    lost_title: "Your visit has ended", "登录已结束";
+    lost_lead: "Nothing was sent. Sign in again, and you find what you had typed.", "尚未发送任何内容。重新登录后可找回你刚才输入的内容。";
+    lost_too_long: "Nothing was sent, and it was too long to be given back here: your browser's Back leads to it.", "尚未发送任何内容；内容过长，无法在此找回：请使用浏览器的“后退”。";
+    lost_stays: "Nothing was sent. Sign in here; what you had typed stays where it is.", "尚未发送任何内容。请在此登录；你输入的内容会保留在原处。";
+    lost_again: "You are signed in again. Nothing was sent: send it once more if it still holds.", "你已重新登录。尚未发送任何内容：确认无误后请再次发送。";
+    lost_elsewhere: "I have signed in in another tab: go on", "我已在其他标签页登录，继续";
+    given_title: "You are signed in again", "你已重新登录";
+    given_lead: "Nothing was sent. This is what you had typed; send it if it still holds.", "尚未发送任何内容。以下是你刚才输入的内容；确认无误后再发送。";
+    given_copy: "Nothing was sent. Go back and decide anew; this is what you had typed, to copy.", "尚未发送任何内容。请返回后重新决定；以下是你刚才输入的内容（可复制）。";
+    given_send: "Send it now", "现在发送";
     setup_title: "First visit", "首次访问";
     setup_lead: "This link lets one person in, as an operator. Nobody else can use it after you.", "此链接只允许一个人以管理员身份进入。你使用之后，其他人无法再用。";
     setup_name: "Your name, as it stands in the organisation and in the audit", "你的名字（将用于组织与审计记录）";

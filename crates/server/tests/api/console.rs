@@ -381,7 +381,7 @@ async fn a_form_from_elsewhere_decides_nothing(on: On) {
         assert_eq!(answer(filled(request, &whole)).await.status, 403, "{name}: {value}");
     }
     let stranger = Browser::at(&house.server);
-    assert_eq!(stranger.post(&act, &whole).await.status, 303);
+    assert_eq!(stranger.post(&act, &whole).await.status, 401);
     lin.permission_until(&asked[0], "pending").await;
     assert_eq!(browser.post(&act, &whole).await.status, 303);
     lin.permission_until(&asked[0], "granted").await;
