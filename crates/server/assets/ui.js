@@ -1014,7 +1014,7 @@ document.addEventListener("change", (event) => event.target.form && preview(even
 
 const TICK = 10000; // ms; what is said changes once a minute, but for the first one
 const [AGO, WAITED, LEFT, DAY, HOUR, MINUTE, SECOND, MOMENT] = (body.dataset.times || "").split("|");
-const MOVING = { ago: AGO, waited: WAITED, left: LEFT };
+const MOVING = { ago: AGO, waited: WAITED, left: LEFT, taken: "{t}" };
 // How far the server's clock is ahead of the reader's: it is the server's that things happen by.
 const ahead = body.dataset.now ? new Date(body.dataset.now) - Date.now() : 0;
 // The page's language, as it is written where the reader lives.
@@ -1042,7 +1042,7 @@ function tell(time) {
   const at = new Date(time.dateTime);
   const kind = time.dataset.time;
   if (Number.isNaN(at.valueOf()) || !(kind in MOVING || kind in DATES)) return;
-  const since = (Date.now() + ahead - at) / 1000;
+  const since = (Date.now() + ahead - at) / 1000 + Number(time.dataset.before || 0);
   const seconds = Math.max(0, Math.floor(kind === "left" ? -since : since));
   const text = kind in MOVING ? MOVING[kind].replace("{t}", span(seconds)) : DATES[kind].format(at);
   const full = FULL.format(at);

@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use chancery_api::run::{Event, Speak, Tree};
 use chancery_runtime::clock;
 use chancery_store::read::{RunFilter, RunRow};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::forks::{self, Origin};
@@ -51,6 +52,7 @@ pub struct Row {
     pub goal: String,
     pub user: String,
     pub ago: String,
+    /// Ready for a page; goes on by itself while the run does.
     pub took: String,
     pub tokens: u64,
     /// In the operator's money; absent where nothing was charged.
@@ -87,9 +89,17 @@ pub async fn list(
     let next = found.last().filter(|_| more).map(|it| it.id.to_string());
     let frame = Frame::of(&visitor, Room::Runs, w.runs);
     // What is older stays as it is.
-    let frame = if params.before.is_empty() { frame.watching("runs") } else { frame };
+    let newest = params.before.is_empty();
+    let frame = if newest { frame.watching("runs") } else { frame };
     let waits = Waits::of(&app, &found).await?;
-    let rows = found.iter().map(|it| row(it, &waits, w)).collect();
+    let mut rows: Vec<Row> = found.iter().map(|it| row(it, &waits, w)).collect();
+    if !newest {
+        // Nobody is told there that a run has ended: what it took stands still.
+        let now = clock::now();
+        for (row, run) in rows.iter_mut().zip(&found) {
+            row.took = span(w, run.created_at, run.ended_at.unwrap_or(now));
+        }
+    }
     let status = status.copied().unwrap_or_default().to_owned();
     draw(&RunsPage { frame, rows, status, statuses: STATUSES, next })
 }
@@ -119,9 +129,17 @@ pub fn row(run: &RunRow, waits: &Waits, w: &'static Words) -> Row {
         goal: goal(&run.input),
         user: line(run.user.as_str()),
         ago: time::ago(run.created_at, now, w),
-        took: span(w, run.created_at, run.ended_at.unwrap_or(now)),
+        took: took(run, now, w),
         tokens: run.usage.input_tokens.saturating_add(run.usage.output_tokens),
         cost: run.usage.cost().map(|it| it.to_string()),
+    }
+}
+
+/// How long a run took, or has taken so far.
+pub fn took(run: &RunRow, now: Timestamp, w: &'static Words) -> String {
+    match run.ended_at {
+        Some(ended) => span(w, run.created_at, ended),
+        None => time::taken(run.created_at, now, w),
     }
 }
 

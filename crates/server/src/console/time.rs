@@ -34,6 +34,21 @@ pub fn waited(since: Timestamp, now: Timestamp, w: &Words) -> String {
     moving("waited", since, &fill(w.waited, &[("t", &rough(w, since, now))]))
 }
 
+/// How long something has taken that goes on.
+pub fn taken(since: Timestamp, now: Timestamp, w: &Words) -> String {
+    taken_beside(since, SignedDuration::ZERO, now, w)
+}
+
+/// The same with what came before it.
+pub fn taken_beside(since: Timestamp, before: SignedDuration, now: Timestamp, w: &Words) -> String {
+    let text = rough(w, since - before, now);
+    let before = before.as_secs();
+    format!(
+        "<time datetime=\"{since}\" data-time=\"taken\" data-before=\"{before}\" \
+         aria-live=\"off\">{text}</time>"
+    )
+}
+
 /// How long there is until then.
 pub fn left(until: Timestamp, now: Timestamp, w: &Words) -> String {
     moving("left", until, &fill(w.expires_in, &[("t", &rough(w, now, until))]))
@@ -80,6 +95,11 @@ mod tests {
             (ago(it, now, &EN), "\"ago\" aria-live=\"off\">3 min ago"),
             (waited(it, now, &EN), "\"waited\" aria-live=\"off\">waiting 3 min"),
             (left(it, it - (now - it), &ZH), "\"left\" aria-live=\"off\">剩余 3 分钟"),
+            (taken(it, now, &ZH), "\"taken\" data-before=\"0\" aria-live=\"off\">3 分钟"),
+            (
+                taken_beside(it, SignedDuration::from_secs(119), now, &EN),
+                "\"taken\" data-before=\"119\" aria-live=\"off\">5 min",
+            ),
         ] {
             assert_eq!(drawn, format!("{open}{rest}</time>"));
         }

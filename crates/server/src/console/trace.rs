@@ -10,12 +10,14 @@ use chancery_domain::event::Forked;
 use chancery_domain::id::RunId;
 use chancery_runtime::clock;
 use chancery_store::read::RunRow;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 pub use fold::extended;
 
 use super::card::Why;
 use super::forks;
+use super::runs::took;
+use super::time;
 use super::waits::Waits;
 use super::words::{Words, span};
 use crate::error::Result;
@@ -37,7 +39,8 @@ pub struct Trace {
     /// Where another run may go on from, and what this one goes on from.
     pub places: Vec<(u64, String)>,
     pub forked: Option<Arc<Forked>>,
-    /// How long it all took, and how much of it a person was waited for.
+    /// How long it all took, and how much of it a person was waited for. Ready for a page, and
+    /// going on by themselves while they do.
     pub total: String,
     pub for_people: String,
 }
@@ -99,16 +102,9 @@ pub async fn of(app: &App, run: &RunRow, w: &'static Words) -> Result<Trace> {
     fold.run(run.id, 0);
     let drafts = fold.lines;
     let cut_off = drafts.len() > LINES_MAX;
-    let for_people: i64 = drafts
-        .first()
-        .map(|it| it.stretches.iter())
-        .into_iter()
-        .flatten()
-        .filter(|it| it.class == "person")
-        .map(|it| it.to.duration_since(it.from).as_secs())
-        .sum();
-    let until = run.created_at + jiff::SignedDuration::from_secs(for_people);
-    let scale = Scale { from: run.created_at, to: now };
+    let scale = Scale { from: run.created_at, to: now, goes_on: run.ended_at.is_none() };
+    let stretches = drafts.first().map(|it| &*it.stretches).unwrap_or_default();
+    let for_people = for_people(stretches, scale, w);
     let lines = drafts.into_iter().take(LINES_MAX).map(|it| it.placed(scale, w)).collect();
     let log = logs.get(&run.id).map(Vec::as_slice).unwrap_or_default();
     Ok(Trace {
@@ -117,9 +113,24 @@ pub async fn of(app: &App, run: &RunRow, w: &'static Words) -> Result<Trace> {
         members: fold::members(log),
         places: forks::places(log, w),
         forked: fold::created(log).and_then(|it| it.forked.clone()),
-        total: span(w, run.created_at, now),
-        for_people: if for_people > 0 { span(w, run.created_at, until) } else { String::new() },
+        total: took(run, now, w),
+        for_people,
     })
+}
+
+/// How long a person was waited for in all. Empty: not for a second.
+fn for_people(stretches: &[Stretch], scale: Scale, w: &'static Words) -> String {
+    let mut before = SignedDuration::ZERO;
+    for it in stretches.iter().filter(|it| it.class == "person") {
+        if scale.reaches(it) {
+            return time::taken_beside(it.from, before, scale.to, w);
+        }
+        before += it.to.duration_since(it.from);
+    }
+    match before.as_secs() {
+        0 => String::new(),
+        _ => span(w, scale.from, scale.from + before),
+    }
 }
 
 impl Trace {
@@ -140,9 +151,32 @@ impl Line {
 pub struct Scale {
     from: Timestamp,
     to: Timestamp,
+    /// Whether it ends now, and nowhere else.
+    goes_on: bool,
 }
 
 impl Scale {
+    /// Whether a stretch has not ended yet.
+    fn reaches(self, stretch: &Stretch) -> bool {
+        self.goes_on && stretch.to >= self.to && stretch.from < stretch.to
+    }
+
+    /// From the beginning of the first to the end of the last, or so far.
+    fn took(self, stretches: &[Stretch], w: &'static Words) -> String {
+        let Some((first, last)) = stretches.first().zip(stretches.last()) else {
+            return String::new();
+        };
+        if self.reaches(last) {
+            return time::taken(first.from, last.to, w);
+        }
+        match last.to.duration_since(first.from).as_millis() {
+            ..10 => String::new(),
+            it @ 10..1_000 => format!("{it} {}", w.unit_ms),
+            it @ 1_000..10_000 => format!("{}.{} {}", it / 1000, it % 1000 / 100, w.unit_s),
+            _ => span(w, first.from, last.to),
+        }
+    }
+
     fn bar(self, stretch: &Stretch) -> Bar {
         let whole = self.to.duration_since(self.from).as_secs_f64().max(0.001);
         let at = |time: Timestamp| {
@@ -160,11 +194,12 @@ impl Scale {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::console::words::EN;
 
     #[test]
     fn a_bar_lies_within_the_picture_and_can_be_seen() {
         let at = |seconds| Timestamp::from_second(seconds).unwrap();
-        let scale = Scale { from: at(100), to: at(200) };
+        let scale = Scale { from: at(100), to: at(200), goes_on: true };
         let bar = |from, to| {
             let it = scale.bar(&Stretch { class: "work", from: at(from), to: at(to) });
             (it.x, it.width)
@@ -172,7 +207,17 @@ mod tests {
         assert_eq!(bar(100, 150), ("0.0".to_owned(), "500.0".to_owned()));
         assert_eq!(bar(200, 200), ("997.5".to_owned(), "2.5".to_owned()));
         assert_eq!(bar(50, 400), ("0.0".to_owned(), "1000.0".to_owned()));
-        let instant = Scale { from: at(1), to: at(1) };
+        let instant = Scale { from: at(1), to: at(1), goes_on: false };
+        // What has not ended yet goes on; what ended just now does not.
+        let stretch = |from, to| Stretch { class: "person", from: at(from), to: at(to) };
+        let reached = [stretch(150, 200), stretch(150, 190), stretch(200, 200)];
+        assert_eq!(reached.map(|it| scale.reaches(&it)), [true, false, false]);
+        assert!(!Scale { goes_on: false, ..scale }.reaches(&stretch(150, 200)));
+        let waited = |stretches: &[Stretch]| for_people(stretches, scale, &EN);
+        assert_eq!(waited(&[stretch(100, 130), stretch(140, 150)]), "40 s");
+        let open = waited(&[stretch(100, 130), stretch(150, 200)]);
+        assert!(open.contains("data-before=\"30\" aria-live=\"off\">1 min<"), "{open}");
+        assert_eq!(waited(&[]), "");
         assert_eq!(instant.bar(&Stretch { class: "work", from: at(1), to: at(1) }).width, "2.5");
     }
 }

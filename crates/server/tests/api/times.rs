@@ -13,6 +13,7 @@ use crate::tab::Tab;
 
 on_both! {
     without_a_script_a_date_says_that_it_is_utc;
+    what_goes_on_takes_longer_and_what_has_ended_does_not;
 }
 
 async fn without_a_script_a_date_says_that_it_is_utc(on: On) {
@@ -36,9 +37,53 @@ async fn without_a_script_a_date_says_that_it_is_utc(on: On) {
         "data-time=\"exact\">N-N-N N:N:N UTC",
         "data-time=\"hour\">N:N UTC",
         "data-time=\"left\" aria-live=\"off\">N h N min left",
+        "data-time=\"taken\" data-before=\"N\" aria-live=\"off\">N s",
         "data-time=\"waited\" aria-live=\"off\">waiting N s",
     ];
     assert_eq!(said, expected.map(str::to_owned).into());
+    house.close().await;
+}
+
+/// Those of a page that go on: what they say, without figures.
+fn going(page: &str) -> Vec<String> {
+    let times = page.split("<time ").skip(1).map(|it| shape(it.split("</time>").next()));
+    times.filter(|it| it.contains("\"taken\"")).collect()
+}
+
+async fn what_goes_on_takes_longer_and_what_has_ended_does_not(on: On) {
+    let house = House::open(on).await;
+    let lin = house.lin().await;
+    let lines = json!({
+        "payer": {"say": "you pay"},
+        "narrow": {"calls": [[["pay", {"to": "mei"}]]], "say": "paid"},
+    });
+    let goal = json!({"group_id": "grp_pay", "goal": lines.to_string()});
+    let input = json!([[["escalate_to_group", goal]]]).to_string();
+    let body = json!({"agent": "pa", "input": input, "session_key": "talk"});
+    let run = crate::harness::id(&lin.post("/api/runs", &body).await.json());
+    lin.until(&run, "waiting").await;
+    let page = lin.get(&format!("/api/runs?parent={run}")).await.json();
+    let group = page["items"][0]["id"].as_str().unwrap().to_owned();
+    let asked = lin.asked_anew(&group).await;
+    let browser = Browser::of(&house.server, "lin").await;
+    let trace = format!("/runs/{run}");
+    let going_in = async |page: &str| going(&browser.get(page).await.text);
+    let one = "data-time=\"taken\" data-before=\"N\" aria-live=\"off\">N s";
+    // The run; of its trace also its whole, the call, the group, the member's turn and the
+    // question; the group's card in the talk.
+    assert_eq!(going_in("/runs").await, [one]);
+    assert_eq!(going_in("/chat/talk").await, [one]);
+    let found = going_in(&trace).await;
+    assert!(found.len() == 6 && found.iter().all(|it| it == one), "{found:?}");
+    // Of the group's own trace also how long a person is waited for.
+    assert_eq!(going_in(&format!("/runs/{group}")).await.len(), 5);
+    // Pages that nobody is told on that a run has ended stand still.
+    assert_eq!(going_in("/runs?before=run_ffffffffffffffffffffffffffffffff").await, [""; 0]);
+    lin.grant(&asked[0]).await;
+    lin.until(&run, "completed").await;
+    for page in ["/runs", "/chat/talk", &trace] {
+        assert_eq!(going_in(page).await, [""; 0], "{page}");
+    }
     house.close().await;
 }
 
@@ -142,6 +187,36 @@ async fn heavy_how_long_goes_on_by_itself_and_nobody_is_read_it() {
         for it in [&asked[0], &other[0]] {
             assert_eq!(lin.deny(it).await.status, 200);
         }
+    }
+    assert_eq!(tab.complaints().await, [""; 0]);
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn heavy_how_long_a_run_takes_goes_on_until_it_ends() {
+    let (house, lin, tab) = at_home().await;
+    live_in(&tab, "Asia/Shanghai").await;
+    for (language, texts) in [("en", ["3 h", "5 h"]), ("zh", ["3 小时", "5 小时"])] {
+        let (run, asked) = lin.asking("pa", json!([[["note", {"to": "x"}]]])).await;
+        tab.cookie(&format!("chancery_language={language}")).await;
+        for page in ["/runs".to_owned(), format!("/runs/{run}")] {
+            tab.go(&page).await;
+            tab.until(PULSE).await;
+            let beat = "const say = document.querySelector('#say'); const said = say.textContent;
+                window.times = [...document.querySelectorAll('main time[data-time=taken]')];
+                window.later = 3 * 3600 * 1000; window.beats[10000]();
+                return [[...new Set(window.times.map((it) => it.textContent))], say.textContent === said,
+                    window.times.every((it) => it.ariaLive === 'off')]";
+            assert_eq!(tab.eval(beat).await, json!([[texts[0]], true, true]), "{page}");
+            let back = "window.later = 5 * 3600 * 1000;
+                document.dispatchEvent(new Event('visibilitychange'));
+                return [...new Set(window.times.map((it) => it.textContent))]";
+            assert_eq!(tab.eval(back).await, json!([texts[1]]), "{page}");
+        }
+        // It has ended, and stands still: what it took is said by the server alone.
+        assert_eq!(lin.deny(&asked[0]).await.status, 200);
+        lin.until(&run, "completed").await;
+        tab.until("return document.querySelector('main time[data-time=taken]') === null").await;
     }
     assert_eq!(tab.complaints().await, [""; 0]);
     house.close().await;

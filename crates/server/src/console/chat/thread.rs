@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use chancery_domain::event::{CallResult, Event, Recorded};
 use chancery_domain::id::{CallId, RunId};
 use chancery_domain::policy::Ruling;
+use chancery_runtime::clock;
 use chancery_store::permission::PermissionFilter;
 use chancery_store::read::RunRow;
 use jiff::Timestamp;
@@ -14,6 +15,7 @@ use super::members::{Presence, presences};
 use crate::console::card::{self, Card, Why, whys};
 use crate::console::html::{line, markdown, shown, ticked};
 use crate::console::ruling::{sentence, told as as_told};
+use crate::console::runs::took;
 use crate::console::trace::extended;
 use crate::console::visitor::Visitor;
 use crate::console::waits::Waits;
@@ -92,6 +94,8 @@ pub struct Room {
     pub status: String,
     pub waits: &'static str,
     pub state: String,
+    /// How long it took, or has taken so far.
+    pub took: String,
     pub said: Vec<Said>,
     pub members: Vec<Seated>,
     pub ended: bool,
@@ -144,6 +148,7 @@ async fn room(app: &App, visitor: &Visitor, run: &RunRow, depth: usize) -> Resul
         status: run.status.clone(),
         waits: stands.waits,
         state: stands.word,
+        took: took(run, clock::now(), w),
         said,
         members: members.collect(),
         ended: run.ended_at.is_some(),

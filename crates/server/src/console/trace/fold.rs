@@ -19,7 +19,7 @@ use crate::console::time;
 use crate::console::waits::Waits;
 use crate::console::why::{Kept, MAIL_REJECTED};
 use crate::console::wire::{Of, who, word};
-use crate::console::words::{Words, fill, span};
+use crate::console::words::{Words, fill};
 use crate::view;
 
 /// Longer results are cut on the page; the log has them whole.
@@ -64,19 +64,8 @@ struct Followed {
 impl Draft {
     pub fn placed(self, scale: Scale, w: &'static Words) -> Line {
         let bars: Vec<Bar> = self.stretches.iter().map(|it| scale.bar(it)).collect();
-        let ends = self.stretches.first().zip(self.stretches.last());
-        let took = ends.map(|(first, last)| took(w, first.from, last.to)).unwrap_or_default();
+        let took = scale.took(&self.stretches, w);
         Line { bars, took, ..self.line }
-    }
-}
-
-fn took(w: &'static Words, from: Timestamp, to: Timestamp) -> String {
-    let millis = to.duration_since(from).as_millis();
-    match millis {
-        ..10 => String::new(),
-        10..1_000 => format!("{millis} {}", w.unit_ms),
-        1_000..10_000 => format!("{}.{} {}", millis / 1000, millis % 1000 / 100, w.unit_s),
-        _ => span(w, from, to),
     }
 }
 
@@ -124,11 +113,24 @@ impl Fold<'_> {
             followed.kept.follow(recorded.seq, &recorded.event);
             self.follow(id, &mut followed, recorded);
         }
+        if row.ended_at.is_none() {
+            self.goes_on(&followed);
+        }
         let end = row.ended_at.unwrap_or(self.now);
         if let Some(from) = followed.asked_at {
             followed.waits.push(Stretch { class: "person", from, to: end });
         }
         self.close(row, followed, end);
+    }
+
+    /// The turn and the calls that have begun and not ended take as long as it is now.
+    fn goes_on(&mut self, it: &Followed) {
+        let now = self.now;
+        let begun = |place: &usize| matches!(self.lines[*place].line.state, "running" | "waiting");
+        let calls = it.calls.values().copied().filter(begun);
+        for place in it.turn.into_iter().chain(calls).collect::<Vec<_>>() {
+            self.extend(place, "work", now);
+        }
     }
 
     /// What a run did between its waits was work.
