@@ -32,6 +32,8 @@ mod offline;
 mod org;
 #[path = "cli/proving.rs"]
 mod proving;
+#[path = "cli/readme.rs"]
+mod readme;
 #[path = "cli/rulings.rs"]
 mod rulings;
 #[path = "cli/runs.rs"]
