@@ -17,7 +17,7 @@ const CONFIG: &str = r#"
 [[operations]]
 include-name = [
     "POST /api/runs", "POST /api/tokens", "POST /api/runs/{id}/messages", "POST /api/jobs/{id}/message",
-    "PUT /api/org", "POST /api/memories", "GET /api/memories/search", "POST /api/runs/{id}/fork",
+    "PUT /api/org", "POST /api/org/impact", "POST /api/memories", "GET /api/memories/search", "POST /api/runs/{id}/fork",
 ]
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "404", "409", "422"]
 
